@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import random
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -59,10 +59,15 @@ def refused_by_default(
     return None
 
 
-def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
+def taken_by_default(
+    make: Make[C],
+    defaults: Mapping[str, Any],
+    keeps: Callable[[C], bool] = lambda case: True,
+) -> C | None:
     """A case of the defaults that is taken, of short axes where one of those is; None where none is found.
 
     One that has no axis of size 1 is better, which may be taken for no more than that jax stretches it.
+    `keeps` tells whether one keeps what is said of results: a reshape takes sizes of other arrays, too.
     """
     for larger in (False, True):
         found: list[tuple[tuple[int, int], C]] = []
@@ -72,8 +77,9 @@ def taken_by_default(make: Make[C], defaults: Mapping[str, Any]) -> C | None:
                 made = make(pick)
                 sizes = [v for v in pick.picked.values() if type(v) is int]
                 found.append(((sizes.count(1), sum(sizes)), made))
-        if found:
-            return min(found, key=lambda case: case[0])[1]
+        ordered = sorted(found, key=lambda case: case[0])
+        if (kept := next((m for _, m in ordered if keeps(m)), None)) is not None:
+            return kept
     return None
 
 

@@ -100,7 +100,10 @@ class OptimizerSituation:
         try:
             _ = self.initialized
         except ValueError:
-            assert_spec_refuses(self.spec, self.case.hyperparameters, told)
+            with self.precision():
+                assert_spec_refuses(
+                    self.spec, self.case.hyperparameters, told, self.weights
+                )
             return
         try:
             _ = self.expected

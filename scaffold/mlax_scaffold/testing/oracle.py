@@ -15,6 +15,7 @@ from mlax_scaffold.reader.files import installed_place
 from mlax_scaffold.spec.declared import takes_key
 from mlax_scaffold.spec.layer import Layer
 from mlax_scaffold.spec.loading import load
+from mlax_scaffold.spec.optimizer import Optimizer
 from mlax_scaffold.testing.case import Arguments, Case, with_layers
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.picks import REFUSALS, Unfit
@@ -92,7 +93,7 @@ def first_carry(
 
 
 def assert_spec_refuses(
-    spec: Spec, hyperparameters: Mapping[str, Any], told: object
+    spec: Spec, hyperparameters: Mapping[str, Any], told: object, weights: Any = None
 ) -> None:
     """Raise AssertionError where the spec takes hyperparameters that its generated code refuses.
 
@@ -102,29 +103,35 @@ def assert_spec_refuses(
     if any(isinstance(v, toys) for v in hyperparameters.values()):
         return
     try:
-        assert_spec_creates(spec, hyperparameters)
+        assert_spec_creates(spec, hyperparameters, weights)
     except Unfit:
         return
     given = ", ".join(f"{name}={value!r}" for name, value in hyperparameters.items())
     raise AssertionError(f"the spec takes {given}, which is refused: {told}")
 
 
-def assert_spec_creates(spec: Spec, hyperparameters: Mapping[str, Any]) -> None:
+def assert_spec_creates(
+    spec: Spec, hyperparameters: Mapping[str, Any], weights: Any = None
+) -> None:
     """Raise Unfit where the spec takes these hyperparameters for no layer. Compiles nothing.
 
-    A function is not made of hyperparameters alone.
+    A function is not made of hyperparameters alone. `weights` are those of which an optimizer, which
+    requires something of each leaf, perhaps, makes a state.
     """
     definition = spec.load()
     if not isinstance(definition, type):
         return
 
-    def initialize(key: Any) -> None:
+    def initialize(key: Any, weights: Any) -> None:
         made = definition(**hyperparameters)
         if isinstance(made, Layer):
             Layer.initialize(made, key, jnp.float32)
+        elif isinstance(made, Optimizer) and weights is not None:
+            Optimizer.initialize(made, weights)
 
     try:
-        jax.eval_shape(initialize, jax.eval_shape(lambda: jax.random.key(0)))
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        jax.eval_shape(initialize, key, weights)
     except REFUSALS as error:
         raise Unfit from error
 

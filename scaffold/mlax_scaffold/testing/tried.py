@@ -16,6 +16,7 @@ from mlax_scaffold.testing.by_default import (
     taken_by_default,
 )
 from mlax_scaffold.testing.contract import Contract
+from mlax_scaffold.testing.layer_claims import have_the_annotated_shapes
 from mlax_scaffold.testing.ranks import candidates, with_sizes
 from mlax_scaffold.testing.solving import solved
 from mlax_scaffold.testing.toys import Toy
@@ -171,7 +172,7 @@ class Tried:
         try:
             fields = contract.spec.load()._fields_
             make = self.within_time(contract).make
-            found = taken_by_default(make, fields.defaults)
+            found = taken_by_default(make, fields.defaults, _keeps_shapes)
             if found is None:
                 return {}
             case = found.case
@@ -203,6 +204,15 @@ class Tried:
             return refusals_by_default(self.within_time(contract).make, fields.defaults)
         except Exception:
             return []
+
+
+def _keeps_shapes(situation: Any) -> bool:
+    """Whether the results of a layer have the shapes that its spec says."""
+    try:
+        have_the_annotated_shapes(situation)
+    except AssertionError:
+        return False
+    return True
 
 
 def _is_plain(value: Any) -> bool:

@@ -417,6 +417,35 @@ def test_what_is_joined_has_sizes_of_its_own_there(body, names, shapes):
     assert found == [f'Float["{shape}"]' for shape in shapes]
 
 
+def test_a_docstring_calls_axes_otherwise_than_a_layer_that_is_called():
+    said = '"""x: (n, len(sizes)), z: (n, 3)"""' + chr(10)
+    assert guessed(f"{said}return self.tokens_of(x) @ z", "x", "z") == [
+        'Float["batch len(sizes)"]',
+        'Float["n 3"]',
+    ]
+    said = said.replace("len(sizes)", "c")
+    assert guessed(f"{said}return self.tokens_of(x) @ z", "x", "z") == [
+        'Float["n len(sizes)"]',
+        'Float["n 3"]',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "types"),
+    [
+        ("return jnp.concatenate([t[None], x])", ("", "batch")),
+        ("return jnp.concatenate([x, t[jnp.newaxis]], axis=0)", ("", "batch")),
+        ("return jnp.concatenate([t[None], self.map(x)])", ("...", "*batch dim")),
+        (
+            "y = self.map(x)\nreturn jnp.concatenate([t[None], x])",
+            ("...", "*batch dim"),
+        ),
+    ],
+)
+def test_what_is_joined_with_a_number_is_a_vector(body: str, types: tuple[str, str]):
+    assert guessed(body, "t", "x") == [f'Float["{shape}"]' for shape in types]
+
+
 JOINED = "def f(x):\n    {said}\n    return jnp.concatenate([x, x], axis=-1)\n"
 
 
@@ -467,6 +496,8 @@ def test_beside_a_batch_that_is_written_there_is_one():
         ("x, y: (b, t, d)", "b t d"),
         ("y, `x` and z have shape (b, n)", "b n"),
         ("x and so on: (b, t, d)", "..."),
+        ("x (n, 3) -> rows (m, k)", "n 3"),
+        ("x (float) : rows (m, k)", "m k"),
     ],
 )
 def test_a_docstring_says_the_axes_of_an_input(said, shape):

@@ -80,6 +80,12 @@ def test_a_hyperparameter_is_not_wide(place: int):
             "x.dtype",
         ),
         ("table(3)[0] * x", "table(3)[0]", "jnp.asarray(table(3)[0], x.dtype)"),
+        ("x * jr.normal(k, (2,))", "jr.normal(k, (2,))", "dtype"),
+        (
+            "x * lines.normal(k, (2,))",
+            "lines.normal(k, (2,))",
+            "jnp.asarray(lines.normal(k, (2,)), x.dtype)",
+        ),
         ("jnp.asarray(table(3).T, x.dtype) * x", "table(3).T", None),
     ],
 )

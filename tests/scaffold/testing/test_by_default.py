@@ -82,3 +82,10 @@ def halved(features: int, heads: int) -> str:
 
 def test_sizes_of_heads_that_are_even_are_found():
     assert taken_by_default(layer(halved), {"heads": 4}) == (8, 4)
+
+
+def test_a_case_that_is_taken_keeps_what_is_said_of_it():
+    found = taken_by_default(layer(lambda *_: ""), {"heads": 4}, lambda c: c[0] > 2)
+    assert found is not None
+    assert found[0] > 2
+    assert taken_by_default(layer(lambda *_: ""), {}, lambda _: False) is None

@@ -122,6 +122,25 @@ def test_a_function_is_not_made_of_hyperparameters(tmp_path):
     assert_spec_creates(Spec(path, tmp_path), {"by": -1})
 
 
+@pytest.mark.parametrize("limit", [1, 3])
+def test_what_an_optimizer_requires_of_leaves_is_refused_by_its_spec(tmp_path, limit):
+    path = tmp_path / "flat.py"
+    path.write_text(
+        "from mlax_scaffold.spec import Optimizer, Size, require\n\n\n"
+        'class Flat(Optimizer):\n    """A spec of a test."""\n\n    limit: Size\n\n'
+        "    def setup(self, param):\n"
+        '        require(param.ndim <= self.limit, "more axes")\n\n'
+        "    def update(self, grad, param):\n        return -grad\n"
+    )
+    spec, weights = Spec(path, tmp_path), {"w": jnp.zeros((2, 2))}
+    assert_spec_creates(spec, {"limit": limit})
+    if limit > 1:
+        assert_spec_creates(spec, {"limit": limit}, weights)
+    else:
+        with pytest.raises(Unfit):
+            assert_spec_creates(spec, {"limit": limit}, weights)
+
+
 def test_what_only_the_generated_code_refuses_is_an_error():
     def picky(x, *args, **kwargs):
         if x.ndim == 2:

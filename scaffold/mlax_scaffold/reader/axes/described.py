@@ -54,12 +54,16 @@ def describe(
             known.call(at, axis)
         elif len(parts) == 1:
             known.name_axis(at, axis)
+            known.described.add(at)
 
 
 _OTHERS = r"(?:\s*(?:,|\band\b|/|&)\s*(?:and\b\s*)?`*[A-Za-z_]\w*`*)*"
 """Names that the same is said of: `q, k and v: (batch, dim)`."""
-_SAID = r"(?:\s*\([^()\n]*\))?\s*(?::|->|\b(?:of|has|have) shape\b|\bshape\b)"
-"""What stands between a name and a shape: `x: `, `x of shape `, `x.shape == `."""
+_SAID = r"(?:(?:\s*\([^()\n]*\))?\s*(?::|\b(?:of|has|have) shape\b|\bshape\b)|\s*->)"
+"""What stands between a name and a shape: `x: `, `x of shape `, `x.shape == `.
+
+Behind an arrow that follows brackets, `x (n, 3) -> (m, k)`, it is that of a result.
+"""
 
 
 def _axes(

@@ -62,6 +62,7 @@ class Evidence:
         self._body(function.body)
         self.joins.settle()
         ranks.beside(function, found, self.scope)
+        ranks.joined(function, found)
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()

@@ -62,6 +62,8 @@ class Known:
     """The sizes of axes."""
     names: dict[int, str] = field(default_factory=dict)
     """Names that a body gives to sizes of axes: they say less."""
+    described: set[int] = field(default_factory=set)
+    """Axes that a docstring or a comment names."""
     items: list[Known] = field(default_factory=list)
     """The arrays of a tuple."""
     rows: list[Known] = field(default_factory=list)
@@ -112,6 +114,11 @@ class Known:
         """A body calls the size of an axis so."""
         self.at(axis)
         self.names.setdefault(axis, name)
+
+    def is_described(self, axis: int) -> bool:
+        """Whether a docstring names an axis, counted from either end."""
+        count = self.exact or 0
+        return bool(self.described & {axis, axis - count, axis + count})
 
     def follows(self, other: Known, more: int, whole: bool = True) -> None:
         """It goes with another input, element by element."""

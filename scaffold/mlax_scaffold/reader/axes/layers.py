@@ -99,7 +99,7 @@ def tell(
     if kind != "Float" and not more:
         known.kind = kind
     words = dims(scope, layer, text)
-    return None if words is None else tell_words(words, known, more)
+    return None if words is None else _tell_words(scope, words, known, more)
 
 
 def words_of(scope: Scope, layer: Layer, annotation: ast.expr | None) -> list[str]:
@@ -108,7 +108,7 @@ def words_of(scope: Scope, layer: Layer, annotation: ast.expr | None) -> list[st
     return dims(scope, layer, text) or [] if text else []
 
 
-def tell_words(words: list[str], known: Known, more: int = 0) -> None:
+def _tell_words(scope: Scope, words: list[str], known: Known, more: int) -> None:
     """What the words of a shape say of what has it, with `more` axes at its end."""
     open_ = [i for i, word in enumerate(words) if word[0] in "*.#"]
     if more:
@@ -121,13 +121,17 @@ def tell_words(words: list[str], known: Known, more: int = 0) -> None:
         return
     if not open_:
         known.has(len(words))
-    for i, word in enumerate(words[: open_[0]] if open_ else words):
-        known.call(i, _own(word))
-    ends = words[open_[-1] + 1 :] if open_ else []
-    for i, word in enumerate(reversed(ends)):
-        known.call(-1 - i, _own(word))
-    if ends and words[open_[-1]].startswith("*"):
-        known.from_end(-len(ends))
+    front = words[: open_[0]] if open_ else words
+    back = words[open_[-1] + 1 :] if open_ else []
+    for i, word in (
+        *enumerate(front),
+        *((-1 - i, w) for i, w in enumerate(back[::-1])),
+    ):
+        # What a layer calls an axis of any size, its caller may call otherwise.
+        free = word.isidentifier() and word not in scope.fields
+        known.call(i, "" if free and known.is_described(i) else _own(word))
+    if back and words[open_[-1]].startswith("*"):
+        known.from_end(-len(back))
 
 
 def tell_rank(scope: Scope, layer: Layer, annotation: ast.expr, alias: Alias) -> None:

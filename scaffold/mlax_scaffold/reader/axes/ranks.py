@@ -55,6 +55,38 @@ def beside(
                 known.name_axis(axis, f"{known.name}_{axis}")
 
 
+def joined(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
+    """What is joined with `t[None]` along axis 0 has one axis, and `t` none, where nothing says more."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(
+                func=called,
+                args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *axis],
+                keywords=named,
+            ) if _last_name(called) in ("concat", "concatenate"):
+                axis = [*axis, *(k.value for k in named if k.arg == "axis")]
+            case _:
+                continue
+        if any(not isinstance(a, ast.Constant) or a.value != 0 for a in axis):
+            continue
+        rows = [_row_of(part, inputs) for part in parts]
+        whole = [inputs.get(p.id) for p in parts if isinstance(p, ast.Name)]
+        found = [known for known in (*rows, *whole) if known]
+        if any(rows) and len(found) == len(parts) and not any(k.told for k in found):
+            for known in filter(None, rows):
+                known.has(0)
+            for known in filter(None, whole):
+                known.has(1)
+
+
+def _row_of(node: ast.expr, inputs: Mapping[str, Known]) -> Known | None:
+    """The input in `t[None]`."""
+    match node:
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if is_new(index):
+            return inputs.get(name)
+    return None
+
+
 def name(function: ast.FunctionDef, told: list[Known], inputs: list[Known]) -> None:
     """Call the axes of such an input like the first ones of the other input, where there is one other.
 

@@ -37,7 +37,7 @@ from mlax_scaffold.reader.remedies.bodies import (
 from mlax_scaffold.reader.remedies.made_by_methods import (
     flax_key,
     flax_param,
-    torch_buffer,
+    torch_registered,
 )
 from mlax_scaffold.reader.remedies.modes import by_another_name
 from mlax_scaffold.reader.remedies.names import near, renamed
@@ -322,7 +322,7 @@ class BodyChecker:
             fix=edit
             or flax_param(self.source, self.method, node)
             or flax_key(self.source, self.method, node, self.attributes)
-            or torch_buffer(self.source, self.method, node)
+            or torch_registered(self.source, self.method, node)
             or near(self.source, node, self.attributes),
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix, Needed
@@ -14,9 +15,6 @@ from mlax_scaffold.reader.remedies.classes import called
 from mlax_scaffold.reader.remedies.modes import KEYS
 from mlax_scaffold.reader.remedies.names import SPEC
 from mlax_scaffold.reader.source import Source, self_attribute
-
-_OF_OTHERS = ("rngs",)
-"""What other libraries make weights with: here `init` is given it."""
 
 
 def as_setup(
@@ -46,7 +44,7 @@ def as_setup(
     keys = [a for a in (*named, *given.kwonlyargs) if a.arg in KEYS]
     defaults = {n: d for n, d in defaults.items() if n not in KEYS}
     several = given.vararg or given.kwarg or method.decorator_list
-    if several or keys[1:] or {*_OF_OTHERS} & defaults.keys():
+    if several or keys[1:]:
         return None
     # Those of equinox are the types of what the constructor sets.
     fields = [s for s in owner.body if isinstance(s, ast.AnnAssign)]
@@ -54,7 +52,8 @@ def as_setup(
     if not {*annotated} <= {*_set_in(method)}:
         return None
     kept = [s for s in method.body if not _is_left_out(s)]
-    if "setup" in methods and not all(map(_does_nothing, kept)):
+    beside = methods.get("setup")
+    if beside and not all(_does_nothing(s) or _is_requirement(s) for s in kept):
         return None
     uses = [n for s in kept for n in walk(s) if isinstance(n, ast.Name)]
     uses = [n for n in uses if n.id in defaults]
@@ -82,7 +81,9 @@ def as_setup(
     lines.sort(key=lambda line: " = " in line)
     words = {part for kind in types for part in kind.split(" | ")} & {"Size"}
     needed = tuple(Needed(SPEC, word, word) for word in sorted(words))
-    edits = _edits(source, method, kept, lines, uses, [a.arg for a in keys], starts)
+    edits = _edits(
+        source, method, kept, lines, uses, [a.arg for a in keys], starts, beside
+    )
     return Fix((*_without(source, fields), *edits), needed)
 
 
@@ -132,12 +133,15 @@ def _edits(
     uses: Sequence[ast.Name],
     keys: Sequence[str],
     starts: Sequence[str],
+    beside: ast.FunctionDef | None,
 ) -> tuple[Edit, ...]:
     indent = " " * method.col_offset
     start = source.start(method)
-    if all(map(_does_nothing, kept)):
+    required = [s for s in kept if not _does_nothing(s)]
+    if beside or not required:
         text = f"\n{indent}".join(lines) or "pass"
-        return (source.replace(start, source.end(method), text),)
+        whole = source.replace(start, source.end(method), text)
+        return (whole, *_required_in(source, beside, required, uses))
     first = kept[0]
     fields = f"\n{indent}".join(lines)
     text = f"def setup({', '.join(['self', *keys])}):\n{indent}    "
@@ -152,6 +156,30 @@ def _edits(
     edits += [removed(source, s) for s in later if s not in kept]
     edits += [source.edit(n, f"self.{n.id}") for n in uses]
     return tuple(edits)
+
+
+def _required_in(
+    source: Source,
+    setup: ast.FunctionDef | None,
+    statements: Sequence[ast.stmt],
+    fields: Sequence[ast.Name],
+) -> Iterator[Edit]:
+    """What a constructor requires at the beginning of the `setup` beside it."""
+    if setup is None or not statements:
+        return
+    places = {(n.lineno, n.col_offset) for n in fields}
+    indent = " " * (setup.col_offset + 4)
+    texts = []
+    for statement in map(copy.deepcopy, statements):
+        for node in walk(statement):
+            if isinstance(node, ast.Name) and (node.lineno, node.col_offset) in places:
+                node.id = f"self.{node.id}"
+        texts += unparsed(statement).splitlines()
+    line, _ = source.start(setup.body[0])
+    while source.lines[line - 2].strip().startswith("#"):
+        line -= 1
+    text = "".join(f"{indent}{part}\n" for part in texts)
+    yield source.replace((line, 1), (line, 1), text)
 
 
 def _before(
@@ -194,6 +222,9 @@ def _set_in(method: ast.FunctionDef) -> Iterator[str]:
 def _is_left_out(statement: ast.stmt) -> bool:
     """Whether a statement keeps an argument by its name, or calls the constructor of the base."""
     match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Tuple(elts=given)):
+            names = [v.id for v in given if isinstance(v, ast.Name)]
+            return [*map(self_attribute, parts)] == names
         case ast.Assign(targets=[target], value=ast.Name(id=name)):
             return self_attribute(target) == name
         case ast.AnnAssign(target=target, value=ast.Name(id=name)):
@@ -216,6 +247,16 @@ def _does_nothing(statement: ast.stmt) -> bool:
     match statement:
         case ast.Expr(value=ast.Constant()) | ast.Pass():
             return True
+    return False
+
+
+def _is_requirement(statement: ast.stmt) -> bool:
+    """Whether a statement only refuses what does not fit."""
+    match statement:
+        case ast.Assert():
+            return True
+        case ast.If(body=[ast.Raise()], orelse=other):
+            return all(isinstance(s, ast.Raise) or _is_requirement(s) for s in other)
     return False
 
 
@@ -253,7 +294,8 @@ def _type(
         case ast.Constant(value=bool() | float() | str() as value):
             return type(value).__name__
         case ast.Constant(value=None):
-            return "Size | None"
+            # What nothing is made with, and nothing counts by, is any number.
+            return "Size | None" if name in used else "float | None"
         case ast.Attribute() | ast.Name() | ast.Call():
             return "Callable"  # By its default it is another word.
         case ast.Tuple() | ast.List():

@@ -25,8 +25,10 @@ def counted(source: Source, setup: ast.FunctionDef, name: str) -> Fix | None:
     owner = class_of(source.tree, setup)
     body = owner.body if owner else ()
     methods = {m.name: m for m in body if isinstance(m, ast.FunctionDef)}
-    begun = methods[setup.name].body if setup.name in methods else ()
-    declared = next((s for s in begun if _assigned(s) == name), None)
+    # It may still be called otherwise in the text, as `init`.
+    at = (m for m in methods.values() if m.lineno == setup.lineno)
+    begun = methods.get(setup.name) or next(at, setup)
+    declared = next((s for s in begun.body if _assigned(s) == name), None)
     if owner is None or not isinstance(declared, ast.Assign | ast.AnnAssign):
         return None
     if declared.value is None or not _is_zero(declared.value):

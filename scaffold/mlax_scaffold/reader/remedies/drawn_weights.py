@@ -39,7 +39,16 @@ def drawn_initializer(
 
 
 def declared_weight(source: Source, value: ast.expr, imports: Imports) -> Fix | None:
-    """An array of `setup` as the weight that begins with it."""
+    """An array of `setup` as the weight that begins with it, in either branch of a choice."""
+    if isinstance(value, ast.IfExp):
+        body, other = (
+            declared_weight(source, branch, imports)
+            for branch in (value.body, value.orelse)
+        )
+        if body is None or other is None:
+            return None
+        needed = dict.fromkeys((*body.imports, *other.imports))
+        return Fix((*body.edits, *other.edits), (*needed,))
     trainable = word(source, "trainable")
     made = drawn_initializer(source, value, imports)
     if made is None and isinstance(value, ast.Call):

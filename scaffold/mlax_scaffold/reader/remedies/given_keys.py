@@ -122,7 +122,7 @@ def as_initialized(
         for call in walk(setup)
         if isinstance(call, ast.Call)
         for keyword in call.keywords
-        if keyword.arg == "key"
+        if keyword.arg in ("key", "rngs")
     ]
     drawing |= {part for _, keyword in handed for part in walk(keyword)}
     left = [n for n in walk(setup) if isinstance(n, ast.Name) and n not in drawing]

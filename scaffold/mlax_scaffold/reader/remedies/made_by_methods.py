@@ -1,4 +1,4 @@
-"""What base classes of other libraries make by methods: `param`, `make_rng`, `register_buffer`."""
+"""What base classes of other libraries make by methods: `param`, `make_rng`, `register_buffer` ..."""
 
 from __future__ import annotations
 
@@ -51,17 +51,19 @@ def flax_key(
     return None
 
 
-def torch_buffer(
+def torch_registered(
     source: Source, method: ast.FunctionDef, node: ast.Attribute
 ) -> Fix | None:
     """`self.register_buffer("mean", array)`, as PyTorch has it, as a state, or as a constant.
 
-    It is a state where a method sets it, or where it is drawn.
+    It is a state where a method sets it, or where it is drawn. `self.register_parameter("bias", None)` says
+    that there is none, and of any other value what is written in the place of None.
     """
     owner = class_of(source.tree, method)
-    if node.attr != "register_buffer" or method.name != "setup" or owner is None:
+    registers = ("register_buffer", "register_parameter")
+    if node.attr not in registers or method.name != "setup" or owner is None:
         return None
-    for statement in method.body:
+    for statement in walk(method):
         match statement:
             case ast.Expr(
                 value=ast.Call(
@@ -71,7 +73,8 @@ def torch_buffer(
                 text = source.text_of(value)
                 sets = (n for n in walk(owner) if self_attribute(n) == name)
                 changes = any(isinstance(n.ctx, ast.Store) for n in sets)  # type: ignore[attr-defined]
-                if is_none(value) or not (changes or _draws(value)):
+                is_buffer = node.attr == "register_buffer" and not is_none(value)
+                if not (is_buffer and (changes or _draws(value))):
                     return Fix((source.edit(call, f"self.{name} = {text}"),))
                 state = word(source, "state")
                 text = f"self.{name} = {state.bound}({text})"

@@ -19,8 +19,8 @@ TRAINS = {
 }
 """Names by which other libraries tell training from inference, and whether they tell training."""
 
-KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "subkey")
-"""What keys are usually called."""
+KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "rngs", "subkey")
+"""What keys are usually called, and what gives them in nnx."""
 
 _STEPS = (
     *("step_number", "count", "counter", "iteration", "iterations", "iter", "t"),

@@ -146,9 +146,26 @@ def attribute(source: Source, node: ast.Attribute, name: str) -> Fix:
 
 
 def near(source: Source, node: ast.Attribute, known: Iterable[str]) -> Fix | None:
-    """The one attribute that is almost spelt so."""
+    """The one attribute that is almost spelt so.
+
+    None where the text makes one of this very name: set, or told to what makes it,
+    as in `self.register_buffer("steps", ...)` beside a field `num_steps`.
+    """
     name = misspelt(node.attr, known)
-    return attribute(source, node, name) if name else None
+    if not name or any(_makes(n, node.attr) for n in ast.walk(source.tree)):
+        return None
+    return attribute(source, node, name)
+
+
+def _makes(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Attribute(ctx=ast.Store()):
+            return self_attribute(node) == name
+        case ast.Call(func=called, args=[*given]):
+            told = any(isinstance(a, ast.Constant) and a.value == name for a in given)
+            sets = isinstance(called, ast.Name) and called.id == "setattr"
+            return told and (sets or self_attribute(called) is not None)
+    return False
 
 
 def uses_of_self(tree: ast.AST, name: str) -> Iterable[ast.Attribute]:

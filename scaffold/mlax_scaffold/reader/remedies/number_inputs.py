@@ -43,10 +43,10 @@ def as_field(
                 kind == "int" and not _is_static(source, method, name)
             ):
                 return None
-        case ast.Constant() if argument.annotation is not None and (
+        case ast.Constant(value=value) if argument.annotation is not None and (
             plain := _plain(source, argument.annotation)
         ):
-            kind = plain
+            kind = plain if value is not None else f"{plain} | None"
         case ast.Constant(value=bool() | int() | float() | str() as value):
             kind = type(value).__name__
         case ast.Constant(value=None) if argument.annotation is not None:
@@ -67,7 +67,7 @@ def as_field(
     named |= {f.name for f in owner.body if isinstance(f, ast.FunctionDef)}
     # A method of that name keeps it.
     name += "_" if name in named else ""
-    read = _read(
+    read = _read_anew(source, method, argument, f"self.{name}") or _read(
         source, method, argument, lambda node: source.edit(node, f"self.{name}")
     )
     if not plain or name in named or read is None or not fields:
@@ -233,6 +233,30 @@ def _read(
                 return None
             edits.append(told(node))
     return Fix(tuple(edits))
+
+
+def _read_anew(
+    source: Source, method: ast.FunctionDef, argument: ast.arg, text: str
+) -> Fix | None:
+    """A method without a parameter that it sets anew: a local that begins as what is read in its place.
+
+    None for one that it only reads.
+    """
+    gone = without_parameter(source, method, argument)
+    names = [n for n in ast.walk(method) if isinstance(n, ast.Name)]
+    set_anew = any(
+        n.id == argument.arg and not isinstance(n.ctx, ast.Load) for n in names
+    )
+    if gone is None or not set_anew:
+        return None
+    documented = ast.get_docstring(method, clean=False) is not None
+    first = method.body[documented:][0]
+    line = first.lineno
+    while source.lines[line - 2].strip().startswith("#"):
+        line -= 1
+    indent = " " * first.col_offset
+    begun = f"{indent}{argument.arg} = {text}\n"
+    return Fix((*gone.edits, source.replace((line, 1), (line, 1), begun)))
 
 
 def without_parameter(

@@ -11,6 +11,7 @@ from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
+from mlax_scaffold.reader.checks.widening import UNTYPED
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.same_dtype import of_same_dtype, other_dtype
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -131,8 +132,20 @@ def _makes_an_array(node: ast.expr) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name), args=args, keywords=given):
             made = name in _MADE or (name in ("array", "asarray") and len(args) == 1)
+            made = made or len(args) <= _place_of_draws(node.func)
             return made and not any(k.arg == "dtype" for k in given)
     return False
+
+
+def _place_of_draws(function: ast.expr) -> int:
+    """At which place a function that draws floating numbers takes their dtype; -1 of any other."""
+    module, _, name = (dotted(function) or "").rpartition(".")
+    drawn = module.rpartition(".")[2] in _RANDOM
+    return UNTYPED.get(f"jax.random.{name}", -1) if drawn else -1
+
+
+_RANDOM = ("random", "jr", "jrandom")
+"""What `jax.random` is called by."""
 
 
 def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.expr:
@@ -160,7 +173,8 @@ def _is_made_by(source: Source, node: ast.expr) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(value=module)):
             made = _makes_an_array(node) or _named_dtype(source, node) is not None
-            return made and dotted(module) == of_jax(source, "jnp").bound
+            of_jnp = dotted(module) == of_jax(source, "jnp").bound
+            return made and (of_jnp or _place_of_draws(node.func) >= 0)
     return False
 
 

@@ -31,7 +31,7 @@ def _bound(definition: Definition, known: Mapping[str, Any]) -> int:
     """The largest default of a size that is no axis.
 
     A window is no longer than what it slides over, nor are `k` of `n` more. One
-    axis may be long in an example, several may not.
+    axis may be long in an example, several may not. `max_length` is as many as there may be.
     """
     shapes = [s for i in definition.entry.inputs for s in i.type.shapes]
     axes = {name for shape in shapes for name in shape.names()}
@@ -44,6 +44,8 @@ def _bound(definition: Definition, known: Mapping[str, Any]) -> int:
         and type(known.get(h.name)) is int
     ]
     longest = 512 if len(axes - {*known, *_CHOSEN}) == 1 else 8
+    most = [n for name, n in known.items() if name.startswith("max_") and is_size(n)]
+    longest = min([longest, *(n for n in most if isinstance(n, int))])
     return max((n for n in sizes if n <= longest), default=0)
 
 
