@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.shapes.array_kinds import (
     is_square,
 )
 from mlax_scaffold.conversion.shapes.size_equations import (
+    ONE_ELEMENT,
     is_symbol,
     without_common,
     without_numbers,
@@ -337,7 +338,7 @@ class Symbols:
         if not any(literal(a) == 1 for a in array.axes):
             return array
         return array.like(
-            [self.fresh("_") if literal(a) == 1 else a for a in array.axes]
+            [self.fresh(ONE_ELEMENT) if literal(a) == 1 else a for a in array.axes]
         )
 
     def _as_asked(self, array: Array, other: Array) -> None:
