@@ -10,7 +10,7 @@ from collections.abc import Iterable
 def with_single_axes(
     shapes: dict[str, object], methods: Iterable[ast.FunctionDef]
 ) -> dict[str, object]:
-    """Shapes, with one element along axes of masks that the types say to be of one, or that they do not name."""
+    """Shapes, with one element along axes of masks that types say to be of one, or do not name."""
     made = dict(shapes)
     for method in methods:
         for argument in (*method.args.args, *method.args.kwonlyargs):
