@@ -486,3 +486,38 @@ class Thing(nn.Module):
         return torch.where(hot > 0, y - 0.2, y)
 """).text
     assert "x: Float['*batch dim'], label: Int['*batch 1']" in text
+
+
+def test_sequences_of_blocks_that_a_loop_counts_are_of_a_class():
+    text = converted(
+        """\
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv = nn.Conv2d(c, c, 3, padding=1)
+
+    def forward(self, x):
+        return x + self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, width=8, nums=[1, 2]):
+        super().__init__()
+        self.stages = nn.ModuleList()
+        self.downs = nn.ModuleList()
+        chan = width
+        for num in nums:
+            self.stages.append(nn.Sequential(*[Block(chan) for _ in range(num)]))
+            self.downs.append(nn.Conv2d(chan, 2 * chan, 2, 2))
+            chan = chan * 2
+
+    def forward(self, x):
+        for stage, down in zip(self.stages, self.downs):
+            x = down(stage(x))
+        return x
+"""
+    ).text
+    assert "self.layers_layers = [Block(self.chan) for _ in range(self.num)]" in text
+    assert "self.stages = [ThingStage(" in text
+    # Passes of loops are few.
+    assert "'chan': 8, 'num': 2" in text
