@@ -106,6 +106,7 @@ from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
 from mlax_scaffold.conversion.forms.unrolled_calls import without_nested_calls
 from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
+from mlax_scaffold.conversion.handed.called_layers import with_called_layers
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
 from mlax_scaffold.conversion.handed.config_fields import with_settings
 from mlax_scaffold.conversion.handed.config_uses import Configured
@@ -238,6 +239,7 @@ def with_plain_forms(
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
     with_called_parts(origin, thing)
+    with_called_layers(origin)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)

@@ -677,3 +677,26 @@ def update(updates, state, params=None):
     text = ast.unparse(with_chosen_values(function))
     assert text.count("if fast:") == 2
     assert "    c = a\n" in text
+
+
+def test_a_result_that_another_branch_makes_otherwise_has_no_type():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int = 8
+    count: int = 4
+    learn: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        b, n, c = x.shape
+        if self.learn:
+            weights = nn.softmax(nn.Dense(self.count)(x), axis=1)
+            tokens = jnp.einsum("bns,bnd->bsd", weights, x)
+        else:
+            tokens = jnp.reshape(x, [b, -1, c])
+        return tokens
+""",
+        LINEN,
+    ).text
+    assert "def forward(self, x: Float['b n in_features']):" in text.replace('"', "'")

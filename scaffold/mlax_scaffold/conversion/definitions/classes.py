@@ -65,6 +65,7 @@ from mlax_scaffold.conversion.shapes.annotations import (
     symbols_named,
     with_leading_axes,
 )
+from mlax_scaffold.conversion.shapes.branch_sizes import with_branch_sizes
 from mlax_scaffold.conversion.shapes.derived_sizes import (
     derived_values,
     local_values,
@@ -256,6 +257,7 @@ class ClassReader(CastInputs):
             with_axes_of_one(self.symbols, flattened(env.values()))
         with_filled_truths(forward, env)
         self._cast_to_weight(forward, env)
+        with_branch_sizes(self.symbols, env.values())
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
             with_tried_sizes(self.symbols, env, tried)

@@ -230,7 +230,7 @@ def result_type(
         return None
     for axis in result.axes:
         text = axis_text(symbols, axis, texts, fields)
-        if text in ("_", "1"):
+        if text in ("_", "1") or _is_of_one_branch(symbols, axis):
             return None
     shape = shape_text(symbols, result, texts, fields)
     if result.lead and first.axes and not result.axes:
@@ -241,6 +241,13 @@ def result_type(
         if isinstance(part, ast.Name):
             part.id = "@word:Float"
     return node
+
+
+def _is_of_one_branch(symbols: Symbols, axis: ast.expr) -> bool:
+    """Whether a size is that of one branch, and nothing tells that of the other one."""
+    pairs = [tuple(map(symbols.find, pair)) for pair in symbols.unsettled]
+    known = symbols.find(axis)
+    return any(same(known, one) and not same(one, other) for one, other in pairs)
 
 
 def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:

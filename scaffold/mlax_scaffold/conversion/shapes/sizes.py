@@ -56,6 +56,8 @@ class Symbols:
         """How many passes of loops count with a name: `for i in range(self.channels)`."""
         self.assumed: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that the branch that is read is for, where they are the same, and which others may not be."""
+        self.unsettled: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that are the first where a condition holds, and the second, which is unknown, elsewhere."""
         self.halves: list[tuple[ast.Name, ast.expr]] = []
         """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
         self.count = 0
