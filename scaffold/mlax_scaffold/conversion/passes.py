@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.changes.changed_weights import without_changed_wei
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
 from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
+from mlax_scaffold.conversion.forms.absent_keys import without_absent_keys_apart
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
@@ -189,6 +190,7 @@ def with_plain_forms(
     without_other_names(origin)
     without_handed_layers_of_methods(origin)
     without_given_keys(origin)
+    without_absent_keys_apart(origin)
     before = len(notes.found)
     without_handed_states(origin, notes)
     leave_others_out(origin, thing, notes, before)

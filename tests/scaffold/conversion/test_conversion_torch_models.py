@@ -521,3 +521,90 @@ class Thing(nn.Module):
     assert "self.stages = [ThingStage(" in text
     # Passes of loops are few.
     assert "'chan': 8, 'num': 2" in text
+
+
+def test_the_length_of_a_list_of_layers_is_that_of_what_it_is_made_of():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, widths=(4, 8)):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(width, width) for width in widths])
+        self.by = 2 ** len(self.fcs)
+
+    def forward(self, x):
+        return [fc(x[..., : fc.in_features]) for fc in self.fcs][0] * self.by
+"""
+    ).text
+    assert "self.by = 2 ** len(self.widths)" in text
+
+
+def test_what_reads_a_number_tells_that_it_is_a_rate_or_a_scale():
+    text = converted(
+        """\
+class Part(nn.Module):
+    def __init__(self, dim, attn=0, scale=None):
+        super().__init__()
+        self.scale = scale or dim ** -0.5
+        self.drop = nn.Dropout(attn)
+
+    def forward(self, x):
+        return self.drop(x) * self.scale
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, attn):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.part = Part(dim, attn)
+
+    def forward(self, x):
+        return self.part(self.fc(x))
+"""
+    ).text
+    assert "Probability = 0.0\n" in text
+    assert ": float | None = None" in text
+    assert "attn: Probability\n" in text
+
+
+def test_layers_of_a_layer_that_another_one_calls_are_called_by_methods():
+    text = converted(
+        """\
+class Attend(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q = nn.Linear(dim, dim)
+        self.memory = nn.Linear(dim, dim)
+
+    def forward(self, x, kept):
+        return self.q(x) * kept
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attend = Attend(dim)
+
+    def forward(self, x):
+        return self.attend(x, self.attend.memory(x))
+"""
+    ).text
+    assert "return self.memory(x)" in text
+    assert "self.attend(x, self.attend.run_memory(x))" in text
+
+
+def test_a_function_that_is_added_takes_no_comments_of_its_call():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 1)
+
+    def forward(self, x):
+        # larger, by lines
+        x = F.interpolate(x, size=(9, 9), mode="bilinear", align_corners=False)
+        return self.conv(x)
+"""
+    ).text
+    assert text.count("# larger, by lines") == 1

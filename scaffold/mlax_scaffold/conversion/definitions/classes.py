@@ -38,7 +38,9 @@ from mlax_scaffold.conversion.definitions.class_methods import (
 )
 from mlax_scaffold.conversion.definitions.constructor import Constructor
 from mlax_scaffold.conversion.definitions.early_locals import with_early_locals
+from mlax_scaffold.conversion.definitions.list_lengths import with_list_lengths
 from mlax_scaffold.conversion.definitions.needed_inputs import with_needed_inputs
+from mlax_scaffold.conversion.definitions.needed_layers import with_needed_layers
 from mlax_scaffold.conversion.definitions.preparing import prepare
 from mlax_scaffold.conversion.definitions.resolved_sizes import Resolve
 from mlax_scaffold.conversion.definitions.started_methods import of_start
@@ -283,6 +285,7 @@ class ClassReader(CastInputs):
         resolve = Resolve(self.symbols)
         resolved = [resolve.visit(s) for s in builder.setup]
         setup = with_early_locals(without_unread(resolved, builder.written))
+        setup = with_list_lengths(setup)
         for method in (forward, *builder.methods):
             method.body = [resolve.visit(s) for s in method.body]
         draws = Draws(self.notes, builder.origin)
@@ -306,6 +309,7 @@ class ClassReader(CastInputs):
                 unread=is_unread(forward, argument.arg),
             )
         with_needed_inputs(forward, setup, {f.name for f in added}, self.notes)
+        with_needed_layers(forward, setup)
         returned = result_type(self.symbols, result, env, texts, named)
         forward.returns = with_leading_axes(forward, returned, named)
         added, fields = read_of(added, fields, (*setup, *methods))

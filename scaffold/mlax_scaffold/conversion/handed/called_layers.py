@@ -22,17 +22,14 @@ _STARTS = {"torch": "__init__", "nnx": "__init__", "flax": "setup"}
 
 def with_called_layers(origin: Origin) -> None:
     """Write them so, in place."""
-    made = {
-        node.name: {a: call for a, call in _made(origin, node)}
-        for node in origin.classes.values()
-    }
+    made = {node.name: dict(_made(origin, node)) for node in origin.classes.values()}
     for owner in list(origin.classes.values()):
         for part in walk(owner):
             if not isinstance(part, ast.Call) or part.keywords or len(part.args) != 1:
                 continue
             func = part.func
             held = func.value if isinstance(func, ast.Attribute) else None
-            kind = made[owner.name].get(self_attribute(held) or "")
+            kind = made[owner.name].get(self_attribute(held or func) or "")
             other = getattr(getattr(kind, "func", None), "id", "")
             if not isinstance(func, ast.Attribute) or func.attr not in made.get(
                 other, {}

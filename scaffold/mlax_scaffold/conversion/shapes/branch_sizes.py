@@ -23,7 +23,7 @@ def with_branch_sizes(symbols: Symbols, values: Iterable[Value]) -> None:
         for axis in map(symbols.find, array.axes)
         if isinstance(axis, ast.Name) and is_symbol(axis)
     }
-    for pair in symbols.unsettled:
+    for pair in symbols.left:
         made, own = map(symbols.find, pair)
         if not isinstance(own, ast.Name) or own.id not in given:
             continue
