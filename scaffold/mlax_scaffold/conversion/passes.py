@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.changes.changed_weights import without_changed_wei
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
 from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
+from mlax_scaffold.conversion.forms.any_masks import without_any_masks
 from mlax_scaffold.conversion.forms.absent_keys import without_absent_keys_apart
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
@@ -300,6 +301,7 @@ def with_plain_forms(
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)
+    without_any_masks(origin)
     with_boolean_masks(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)

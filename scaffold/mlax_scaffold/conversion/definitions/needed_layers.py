@@ -62,7 +62,7 @@ def _write(
                     if isinstance(inner, ast.Assign | ast.AugAssign)
                     for call in walk(inner.value)
                     if isinstance(call, ast.Call)
-                    and (layer := self_attribute(call.func)) in conditions
+                    and (layer := self_attribute(call.func) or "") in conditions
                     and ast.unparse(conditions[layer]) not in known
                     and not _is_chosen(inner.value)
                 ]
