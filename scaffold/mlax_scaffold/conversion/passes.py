@@ -10,11 +10,11 @@ from mlax_scaffold.conversion.changes.changed_weights import without_changed_wei
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
 from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
-from mlax_scaffold.conversion.forms.any_masks import without_any_masks
 from mlax_scaffold.conversion.forms.absent_keys import without_absent_keys_apart
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.forms.any_masks import without_any_masks
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.attention_weights import (
     with_attention_weights,
