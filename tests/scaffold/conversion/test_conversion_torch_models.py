@@ -608,3 +608,18 @@ class Thing(nn.Module):
 """
     ).text
     assert text.count("# larger, by lines") == 1
+
+
+def test_a_truth_that_is_given_as_a_number_is_a_truth():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim, 0)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+    ).text
+    assert "Linear(self.dim, self.dim, use_bias=False)" in text
