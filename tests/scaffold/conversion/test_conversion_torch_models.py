@@ -623,3 +623,19 @@ class Thing(nn.Module):
 """
     ).text
     assert "Linear(self.dim, self.dim, use_bias=False)" in text
+
+
+def test_a_vector_that_gets_new_axes_is_as_long_as_the_axis_that_it_is_written_for():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        n, c, h, w = x.shape
+        return x * self.weight.view(1, c, 1, 1)
+"""
+    ).text
+    assert "x: Float['n channels h w']" in text.replace('"', "'")
