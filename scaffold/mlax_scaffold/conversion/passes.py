@@ -10,9 +10,11 @@ from mlax_scaffold.conversion.changes.changed_weights import without_changed_wei
 from mlax_scaffold.conversion.changes.in_place import without_in_place
 from mlax_scaffold.conversion.first_forms import with_first_forms
 from mlax_scaffold.conversion.forms.absent_inputs import with_absent_inputs
+from mlax_scaffold.conversion.forms.absent_keys import without_absent_keys_apart
 from mlax_scaffold.conversion.forms.absent_layers import without_absent_layers
 from mlax_scaffold.conversion.forms.absent_rules import without_absent_rules
 from mlax_scaffold.conversion.forms.aligned_images import without_aligned_images
+from mlax_scaffold.conversion.forms.any_masks import without_any_masks
 from mlax_scaffold.conversion.forms.array_assertions import without_array_assertions
 from mlax_scaffold.conversion.forms.attention_weights import (
     with_attention_weights,
@@ -106,6 +108,7 @@ from mlax_scaffold.conversion.forms.unpacked_parts import with_unpacked_parts
 from mlax_scaffold.conversion.forms.unrolled_calls import without_nested_calls
 from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_layers
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
+from mlax_scaffold.conversion.handed.called_layers import with_called_layers
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
 from mlax_scaffold.conversion.handed.config_fields import with_settings
 from mlax_scaffold.conversion.handed.config_uses import Configured
@@ -188,6 +191,7 @@ def with_plain_forms(
     without_other_names(origin)
     without_handed_layers_of_methods(origin)
     without_given_keys(origin)
+    without_absent_keys_apart(origin)
     before = len(notes.found)
     without_handed_states(origin, notes)
     leave_others_out(origin, thing, notes, before)
@@ -238,6 +242,7 @@ def with_plain_forms(
     without_array_assertions(origin, thing, notes)
     with_plain_classes(origin, notes, thing)
     with_called_parts(origin, thing)
+    with_called_layers(origin)
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
@@ -296,6 +301,7 @@ def with_plain_forms(
     with_given_inputs(origin, thing)
     with_static_products(origin)
     with_unpacked_parts(origin)
+    without_any_masks(origin)
     with_boolean_masks(origin)
     without_numeric_masks(origin)
     without_wrappers(origin)

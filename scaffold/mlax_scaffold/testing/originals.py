@@ -23,6 +23,7 @@ from mlax_scaffold.testing.built import Built, Run
 from mlax_scaffold.testing.joined_sizes import as_by_default
 from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
+from mlax_scaffold.testing.settings import Settings, nested
 from mlax_scaffold.testing.tensors import layer_of_torch
 
 _OFF = (
@@ -137,8 +138,8 @@ class Original:
             )
             held |= {mode: mode in _ON for mode in modes}
             module = thing if inspect.ismodule(thing) else sys.modules[thing.__module__]
-            holder = getattr(module, kind) if kind else _Settings
-            made[parameter] = holder(**held)
+            holder = getattr(module, kind) if kind else Settings
+            made[parameter] = holder(**nested(held, holder))
         return made
 
     def check_made(self, thing: Any, arguments: MappingOf[str, Any]) -> None:
@@ -185,22 +186,6 @@ class Original:
             name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
             for name, kind in self.keys.items()
         }
-
-
-class _Settings(types.SimpleNamespace):
-    """Settings that are attributes, and that a mapping holds, too; a device is that of all arrays here."""
-
-    device = "cpu"
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
-
-    def keys(self) -> Any:
-        return vars(self).keys()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        found = getattr(self, name, None)
-        return default if found is None else found
 
 
 def _taken(made: Any, **given: Any) -> dict[str, Any]:

@@ -131,3 +131,40 @@ class Thing(nn.Module):
         TORCH,
     ).text
     assert "twice" in text or "* 2" in text
+
+
+ABSENT = """\
+class Attend(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q = nn.Linear(dim, dim)
+
+    def forward(self, x, mask):
+        s = self.q(x).sum(-1)
+        if mask is not None:
+            s = s.masked_fill(mask, -1e9)
+        return s.softmax(-1)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attend = Attend(dim)
+
+    def scaled(self, x, mask, factor):
+        return self.attend(x, mask) * factor
+
+    def forward(self, x, mask=None, scale=1.0):
+        return self.scaled(x, mask, scale)
+"""
+
+
+def test_what_a_layer_asks_for_may_be_none_where_it_has_no_default():
+    text = converted(ABSENT, TORCH).text.replace('"', "'")
+    inner, _, outer = text.partition("class FromThing(Layer)")
+    assert "'] | None)" in inner
+    assert "| None=None" in outer[outer.index("def forward") :]
+
+
+def test_a_number_that_is_handed_on_under_another_name_is_given_as_it_is():
+    assert "self._scaled(x, mask, 1.0)" in converted(ABSENT, TORCH).text

@@ -677,3 +677,104 @@ def update(updates, state, params=None):
     text = ast.unparse(with_chosen_values(function))
     assert text.count("if fast:") == 2
     assert "    c = a\n" in text
+
+
+def test_a_result_that_another_branch_makes_otherwise_has_no_type():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    dim: int = 8
+    count: int = 4
+    learn: bool = True
+
+    @nn.compact
+    def __call__(self, x):
+        b, n, c = x.shape
+        if self.learn:
+            weights = nn.softmax(nn.Dense(self.count)(x), axis=1)
+            tokens = jnp.einsum("bns,bnd->bsd", weights, x)
+        else:
+            tokens = jnp.reshape(x, [b, -1, c])
+        return tokens
+""",
+        LINEN,
+    ).text
+    assert "def forward(self, x: Float['b n in_features']):" in text.replace('"', "'")
+
+
+def test_a_size_that_a_branch_leaves_is_that_which_it_makes():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim, skip=False, *, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(dim, rngs=rngs)
+        self.join = nnx.Linear(2 * dim, dim, rngs=rngs) if skip else None
+
+    def __call__(self, x, kept=None):
+        if self.join is not None:
+            x = self.join(jnp.concatenate([x, kept], axis=-1))
+        return self.norm(x)
+""",
+        "import jax.numpy as jnp\nfrom flax import nnx\n\n\n",
+    ).text.replace('"', "'")
+    assert "x: Float['*batch dim'], kept: Float['*batch dim'] | None" in text
+
+
+def test_a_hyperparameter_that_says_the_channels_of_the_input_is_what_layers_take():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    in_channels: int
+    out: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Conv(self.out, (3, 3))(x)
+""",
+        LINEN,
+    ).text
+    assert "in_channels_2" not in text
+    assert "Conv(2, self.in_channels, self.out" in text
+
+
+def test_keys_that_are_none_in_inference_are_keys_of_layers():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    fc: eqx.nn.Linear
+    drop: eqx.nn.Dropout
+
+    def __init__(self, dim, *, key):
+        self.fc = eqx.nn.Linear(dim, dim, key=key)
+        self.drop = eqx.nn.Dropout(0.1)
+
+    def __call__(self, x, *, key=None):
+        if key is None:
+            first, second = None, None
+        else:
+            first, second = jax.random.split(key)
+        return self.drop(self.fc(self.drop(x, key=first)), key=second)
+""",
+        "import equinox as eqx\nimport jax\n\n\n",
+    ).text
+    assert "return self.drop(self.fc(self.drop(x)))" in text
+    assert "if " not in text
+
+
+def test_an_input_requires_the_layer_that_it_is_given_to():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim, classes=0, *, rngs: nnx.Rngs):
+        self.fc = nnx.Linear(dim, dim, rngs=rngs)
+        self.embed = nnx.Embed(classes, dim, rngs=rngs) if classes > 0 else None
+
+    def __call__(self, x, label=None):
+        x = self.fc(x)
+        if label is not None:
+            x = x + self.embed(label)
+        return x
+""",
+        "from flax import nnx\n\n\n",
+    ).text
+    assert "require(self.classes > 0, 'label needs embed')" in text.replace('"', "'")

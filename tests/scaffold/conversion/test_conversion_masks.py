@@ -240,3 +240,34 @@ def test_layers_that_take_no_bias_do_not_compare_one():
     assert "< 0" not in converted(MULTIHEAD.format(made=SLOPED, **parts)).text
     text = converted(MULTIHEAD.format(made=TUTORIAL, **parts)).text
     assert "mask=~(mask < 0)" in text
+
+
+def filled(guard: str, fill: str) -> str:
+    return f"""\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x, mask=None):
+        s = self.fc(x)
+        if {guard}:
+            s = {fill}
+        return s.softmax(-1)
+"""
+
+
+@pytest.mark.parametrize(
+    "guard", ["mask.any()", "mask.any().item()", "torch.any(mask)"]
+)
+def test_what_a_mask_fills_needs_no_truth_in_it(guard: str):
+    made = filled(f"mask is not None and {guard}", "s.masked_fill(mask, -1e9)")
+    text = converted(made).text
+    assert "any(" not in text
+    assert "if mask is not None:" in text
+
+
+@pytest.mark.parametrize("fill", ["s.masked_fill(~mask, -1e9)", "s * 2.0"])
+def test_what_is_done_where_a_mask_has_any_truth_stays_so(fill: str):
+    text = converted(filled("mask is not None and mask.any()", fill)).text
+    assert "jnp.any(mask)" in text

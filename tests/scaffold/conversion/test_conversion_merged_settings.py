@@ -52,3 +52,24 @@ def test_a_dictionary_of_the_file_tells_what_a_configuration_holds():
         TABLE + module("Thing", start, "x: return self.fc(x)", "config")
     ).text
     assert "width: Size = 16" in text
+
+
+def test_settings_of_settings_are_fields():
+    start = """\
+self.fc = nn.Linear(config["model"]["width"], config["head"]["width"])
+self.drop = nn.Dropout(config["model"]["rate"])"""
+    made = converted(
+        module("Thing", start, "x: return self.drop(self.fc(x))", "config")
+    )
+    assert made.whole
+    assert "Linear(self.model_width, self.head_width)" in made.text
+    assert "rate: Probability\n" in made.text
+    assert made.trial is not None
+    assert ("config.model.rate", "rate") in made.trial.parameters
+
+
+def test_settings_of_attributes_of_settings_are_fields():
+    start = "self.fc = nn.Linear(cfg.MODEL.HEAD.WIDTH, cfg.MODEL.OUT)"
+    made = converted(module("Thing", start, "x: return self.fc(x)", "cfg"))
+    assert made.whole
+    assert "Linear(self.width, self.out)" in made.text

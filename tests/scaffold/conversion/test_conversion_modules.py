@@ -161,7 +161,7 @@ class Thing(nn.Module):
         LINEN,
     ).text
     last = text[text.index("class FromThing") :].replace('"', "'")
-    assert "mask: Bool['# batch2 1 axis1 axis1'] | None" in last
+    assert "mask: Bool['... #axis1 #axis1'] | None" in last
     assert "'mask': (2, 1, 4, 4)" in last
 
 

@@ -586,3 +586,27 @@ def test_what_a_loop_of_a_part_fills_is_not_what_it_begins_with():
     text = converted(FILLED, TORCH).text
     assert "self.fc = Linear(self.stem.dim, sum(self.stem.channels))" in text
     assert "self.head = Linear(sum(self.stem.outs), 2)" in text
+
+
+def test_an_input_of_a_method_is_no_local_of_the_constructor_of_its_name():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        x = torch.ones(1, 1, n)
+        for i in range(n):
+            x[0, 0, i] = i / n
+        self.mix = nn.Parameter(x)
+        self.act = nn.GELU()
+
+    def mixed(self, x):
+        return self.act(x) * self.mix
+
+    def forward(self, x):
+        return self.mixed(x)
+""",
+        TORCH,
+    ).text
+    assert "return gelu(x, approximate=False) * self.mix" in text
+    assert "self.x" not in text

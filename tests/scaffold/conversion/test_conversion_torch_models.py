@@ -486,3 +486,156 @@ class Thing(nn.Module):
         return torch.where(hot > 0, y - 0.2, y)
 """).text
     assert "x: Float['*batch dim'], label: Int['*batch 1']" in text
+
+
+def test_sequences_of_blocks_that_a_loop_counts_are_of_a_class():
+    text = converted(
+        """\
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.conv = nn.Conv2d(c, c, 3, padding=1)
+
+    def forward(self, x):
+        return x + self.conv(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, width=8, nums=[1, 2]):
+        super().__init__()
+        self.stages = nn.ModuleList()
+        self.downs = nn.ModuleList()
+        chan = width
+        for num in nums:
+            self.stages.append(nn.Sequential(*[Block(chan) for _ in range(num)]))
+            self.downs.append(nn.Conv2d(chan, 2 * chan, 2, 2))
+            chan = chan * 2
+
+    def forward(self, x):
+        for stage, down in zip(self.stages, self.downs):
+            x = down(stage(x))
+        return x
+"""
+    ).text
+    assert "self.layers_layers = [Block(self.chan) for _ in range(self.num)]" in text
+    assert "self.stages = [ThingStage(" in text
+    # Passes of loops are few.
+    assert "'chan': 8, 'num': 2" in text
+
+
+def test_the_length_of_a_list_of_layers_is_that_of_what_it_is_made_of():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, widths=(4, 8)):
+        super().__init__()
+        self.fcs = nn.ModuleList([nn.Linear(width, width) for width in widths])
+        self.by = 2 ** len(self.fcs)
+
+    def forward(self, x):
+        return [fc(x[..., : fc.in_features]) for fc in self.fcs][0] * self.by
+"""
+    ).text
+    assert "self.by = 2 ** len(self.widths)" in text
+
+
+def test_what_reads_a_number_tells_that_it_is_a_rate_or_a_scale():
+    text = converted(
+        """\
+class Part(nn.Module):
+    def __init__(self, dim, attn=0, scale=None):
+        super().__init__()
+        self.scale = scale or dim ** -0.5
+        self.drop = nn.Dropout(attn)
+
+    def forward(self, x):
+        return self.drop(x) * self.scale
+
+
+class Thing(nn.Module):
+    def __init__(self, dim, attn):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+        self.part = Part(dim, attn)
+
+    def forward(self, x):
+        return self.part(self.fc(x))
+"""
+    ).text
+    assert "Probability = 0.0\n" in text
+    assert ": float | None = None" in text
+    assert "attn: Probability\n" in text
+
+
+def test_layers_of_a_layer_that_another_one_calls_are_called_by_methods():
+    text = converted(
+        """\
+class Attend(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.q = nn.Linear(dim, dim)
+        self.memory = nn.Linear(dim, dim)
+
+    def forward(self, x, kept):
+        return self.q(x) * kept
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attend = Attend(dim)
+
+    def forward(self, x):
+        return self.attend(x, self.attend.memory(x))
+"""
+    ).text
+    assert "return self.memory(x)" in text
+    assert "self.attend(x, self.attend.run_memory(x))" in text
+
+
+def test_a_function_that_is_added_takes_no_comments_of_its_call():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.conv = nn.Conv2d(dim, dim, 1)
+
+    def forward(self, x):
+        # larger, by lines
+        x = F.interpolate(x, size=(9, 9), mode="bilinear", align_corners=False)
+        return self.conv(x)
+"""
+    ).text
+    assert text.count("# larger, by lines") == 1
+
+
+def test_a_truth_that_is_given_as_a_number_is_a_truth():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim, 0)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+    ).text
+    assert "Linear(self.dim, self.dim, use_bias=False)" in text
+
+
+def test_a_vector_that_gets_new_axes_is_as_long_as_the_axis_that_it_is_written_for():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(channels))
+
+    def forward(self, x):
+        n, c, h, w = x.shape
+        return x * self.weight.view(1, c, 1, 1)
+"""
+    ).text
+    assert "x: Float['n channels h w']" in text.replace('"', "'")

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from mlax_scaffold.testing.originals import BUILT, Original
+from mlax_scaffold.testing.settings import Settings, nested
 
 NNX = """\
 import dataclasses
@@ -211,3 +212,10 @@ def test_layers_of_flax_find_a_key_by_any_name(tmp_path: Path):
     x = jnp.ones((2, 4))
     built = BUILT["flax"](thing, original, {}, [x])
     assert built.run(built.weights)(x).shape == (2, 4)
+
+
+def test_settings_with_dots_are_held_by_settings():
+    made = nested({"model.head.width": 4, "model.rate": 0.5, "size": 2}, Settings)
+    assert made["size"] == 2
+    assert made["model"]["head"]["width"] == made["model"].head.width == 4
+    assert made["model"].rate == 0.5

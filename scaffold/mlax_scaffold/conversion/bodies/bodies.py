@@ -342,9 +342,9 @@ class Bodies(Asserting):
                 # Where the sizes are the same it has these, too.
                 continue
             elif value is not None and not returns:
-                self.env[local] = self._after_branches(
-                    condition, value, self.env.get(local)
-                )
+                if other is before.get(local):
+                    self.symbols.left += self._apart(value, other)
+                self.env[local] = self._after_branches(condition, value, other)
         return [node]
 
     def _told_in_setup(self, test: ast.expr) -> ast.expr | None:

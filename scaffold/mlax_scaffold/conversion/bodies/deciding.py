@@ -123,6 +123,7 @@ class Deciding(Declaring):
     ) -> Value:
         """A value that is one where a condition on hyperparameters holds, and another one elsewhere."""
         if condition is None or value is other:
+            self.symbols.unsettled += self._apart(value, other)
             return value
         if compares_sizes(condition):
             # That says by itself which of them are the same, but of a case that needs no work.
@@ -143,7 +144,17 @@ class Deciding(Declaring):
             open_ = any(is_symbol(n) for s in (a, b) for n in walk(s))
             if not open_ or not isinstance(chosen, ast.IfExp):
                 axes[place] = chosen
+            else:
+                self.symbols.unsettled.append((a, b))
         return value if axes == value.axes else value.like(axes)
+
+    def _apart(self, value: Value, other: Value) -> list[tuple[ast.expr, ast.expr]]:
+        """The sizes of two arrays that are not known to be the same, from the last axis on."""
+        if not isinstance(value, Array) or not isinstance(other, Array):
+            return []
+        pairs = zip(reversed(value.axes), reversed(other.axes), strict=False)
+        found = [(self.symbols.find(a), self.symbols.find(b)) for a, b in pairs]
+        return [p for p in found if not same(*p)]
 
     def _is_case(self, condition: ast.expr, value: Value, general: Value) -> bool:
         if not isinstance(value, Array) or not isinstance(general, Array):

@@ -287,7 +287,7 @@ class Looping(Repeating):
                 self.symbols.equal(first, found)
                 continue
             if ast.unparse(found) == ast.unparse(last):
-                self.symbols.known[entry.id] = first
+                self.symbols.equal(entry, first)
                 continue
             reading = self._reading(entry)
             if any(not _of_passes(part) for part in reading):

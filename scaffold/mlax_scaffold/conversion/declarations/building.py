@@ -19,6 +19,7 @@ from mlax_scaffold.conversion.shapes.helper_dtypes import HelperCalls
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Value
 from mlax_scaffold.conversion.source.first_passes import of_comprehension
+from mlax_scaffold.conversion.source.free_names import free_names
 from mlax_scaffold.conversion.source.interfaces import Interface
 from mlax_scaffold.conversion.source.notes import Notes
 from mlax_scaffold.conversion.source.origin import Origin
@@ -284,7 +285,7 @@ class Builder:
             for part in self.setup
             if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
         }
-        read = sorted(names(value) & bound)
+        read = sorted(free_names(value) & bound)
         for local in read:
             if local not in self.kept:
                 self.kept[local] = self.free(local)

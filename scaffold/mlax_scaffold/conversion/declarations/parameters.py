@@ -15,6 +15,7 @@ from mlax_scaffold.conversion.declarations.handed_words import (
     is_whole,
 )
 from mlax_scaffold.conversion.declarations.modules import Modules
+from mlax_scaffold.conversion.declarations.read_words import word_by_reads
 from mlax_scaffold.conversion.declarations.words import (
     WINDOW,
     product_by_default,
@@ -121,6 +122,8 @@ class Parameters:
                 floats = holds_floats(builder.origin, builder.node, parameter)
                 floats = floats or _BOUNDS.search(parameter) is not None
                 word = "tuple[float, ...]" if floats else word
+            if unsaid:
+                word = word_by_reads(builder.origin, builder.node, parameter, word)
             choices = asserted(function, parameter)
             if word == "Size" and default is None and choices:
                 word = f"Literal[{', '.join(map(repr, choices))}]"

@@ -20,6 +20,12 @@ from mlax_scaffold.conversion.source.trees import (
 )
 from mlax_scaffold.conversion.source.walking import walk
 
+_OF_INPUT = (
+    *("in_features", "in_dim", "input_dim"),
+    *("in_channels", "in_chans", "in_ch", "in_planes"),
+)
+"""What hyperparameters are called that say how many features, or channels, the input has."""
+
 
 class AddedFields(ClassFields):
     """Fields that are added."""
@@ -35,10 +41,25 @@ class AddedFields(ClassFields):
                     continue
                 for found in walk(self.symbols.find(part)):  # type: ignore[arg-type]
                     if isinstance(found, ast.Name) and is_symbol(found):
+                        if own := self._own_size(found, env):
+                            self.symbols.known[found.id] = expression(f"self.{own}")
+                            continue
                         field = self._field_for(found, env, added)
                         self.symbols.known[found.id] = expression(f"self.{field.name}")
                         added.append(field)
         return added
+
+    def _own_size(self, symbol: ast.Name, env: dict[str, Value]) -> str:
+        """The hyperparameter that says by its name how many features the input has; "" for none."""
+        first = next((v for v in env.values() if isinstance(v, Array)), None)
+        axes = [self.symbols.find(a) for a in first.axes] if first else []
+        places = [i for i, a in enumerate(axes) if getattr(a, "id", "") == symbol.id]
+        channels = self.symbols.hints.get(symbol.id) == "channels"
+        if not places or not (channels or places[-1] == len(axes) - 1):
+            return ""
+        fields = self.builder.fields
+        known = [t for t in _OF_INPUT if t in fields and fields[t].word == "Size"]
+        return known[0] if len(known) == 1 and fields[known[0]].default is None else ""
 
     def _field_for(
         self, symbol: ast.Name, env: dict[str, Value], added: list[Field]

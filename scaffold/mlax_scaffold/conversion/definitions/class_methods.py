@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.source.trees import (
     constant,
     docstring,
     expression,
+    is_name,
     is_none,
     name,
     replaced,
@@ -344,8 +345,18 @@ def _kept_defaults(function: ast.FunctionDef, kept: set[str]) -> dict[str, ast.e
 
 
 def optional(function: ast.FunctionDef, argument: str) -> bool:
+    """Whether an argument may be None: by default, or as it is asked whether it is."""
     default = _kept_defaults(function, {argument}).get(argument)
-    return is_none(default)
+    return is_none(default) or (default is None and _is_asked(function, argument))
+
+
+def _is_asked(function: ast.FunctionDef, argument: str) -> bool:
+    return any(
+        isinstance(part, ast.Compare)
+        and is_name(part.left, argument)
+        and is_none(part.comparators[0])
+        for part in walk(function)
+    )
 
 
 def is_unread(function: ast.FunctionDef, argument: str) -> bool:

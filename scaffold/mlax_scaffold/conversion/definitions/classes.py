@@ -38,7 +38,9 @@ from mlax_scaffold.conversion.definitions.class_methods import (
 )
 from mlax_scaffold.conversion.definitions.constructor import Constructor
 from mlax_scaffold.conversion.definitions.early_locals import with_early_locals
+from mlax_scaffold.conversion.definitions.list_lengths import with_list_lengths
 from mlax_scaffold.conversion.definitions.needed_inputs import with_needed_inputs
+from mlax_scaffold.conversion.definitions.needed_layers import with_needed_layers
 from mlax_scaffold.conversion.definitions.preparing import prepare
 from mlax_scaffold.conversion.definitions.resolved_sizes import Resolve
 from mlax_scaffold.conversion.definitions.started_methods import of_start
@@ -65,6 +67,7 @@ from mlax_scaffold.conversion.shapes.annotations import (
     symbols_named,
     with_leading_axes,
 )
+from mlax_scaffold.conversion.shapes.branch_sizes import with_branch_sizes
 from mlax_scaffold.conversion.shapes.derived_sizes import (
     derived_values,
     local_values,
@@ -256,6 +259,7 @@ class ClassReader(CastInputs):
             with_axes_of_one(self.symbols, flattened(env.values()))
         with_filled_truths(forward, env)
         self._cast_to_weight(forward, env)
+        with_branch_sizes(self.symbols, env.values())
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
             with_tried_sizes(self.symbols, env, tried)
@@ -281,6 +285,7 @@ class ClassReader(CastInputs):
         resolve = Resolve(self.symbols)
         resolved = [resolve.visit(s) for s in builder.setup]
         setup = with_early_locals(without_unread(resolved, builder.written))
+        setup = with_list_lengths(setup)
         for method in (forward, *builder.methods):
             method.body = [resolve.visit(s) for s in method.body]
         draws = Draws(self.notes, builder.origin)
@@ -304,6 +309,7 @@ class ClassReader(CastInputs):
                 unread=is_unread(forward, argument.arg),
             )
         with_needed_inputs(forward, setup, {f.name for f in added}, self.notes)
+        with_needed_layers(forward, setup)
         returned = result_type(self.symbols, result, env, texts, named)
         forward.returns = with_leading_axes(forward, returned, named)
         added, fields = read_of(added, fields, (*setup, *methods))

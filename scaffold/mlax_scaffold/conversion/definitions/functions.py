@@ -20,6 +20,7 @@ from mlax_scaffold.conversion.definitions.programs import carried
 from mlax_scaffold.conversion.examples.trials import trial
 from mlax_scaffold.conversion.forms.own_derivatives import with_rule_apart
 from mlax_scaffold.conversion.output.description import Field, Function, SpecText, Trial
+from mlax_scaffold.conversion.output.open_axes import open_axes
 from mlax_scaffold.conversion.shapes.annotations import annotated, symbols_named
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Number, Value
@@ -125,6 +126,7 @@ def function_definition(
         same = {f.name: f.name for f in fields}
         tried = trial(symbols, fields, env, (), [made], same, (), single=False)
         tried = _with_room(tried, fields, made) if tried is not None else None
+    open_axes(made)
     described = Function(name, doc, made, tuple(fields), tried)
     return SpecText((described,), tuple(beside))
 

@@ -34,6 +34,7 @@ from mlax_scaffold.conversion.output.description import (
     HelperDtypes,
     SpecText,
 )
+from mlax_scaffold.conversion.output.open_axes import with_open_axes
 from mlax_scaffold.conversion.rows.calculations import Calculations
 from mlax_scaffold.conversion.rows.translated_calls import OfWeight
 from mlax_scaffold.conversion.rows.translation import Translator
@@ -104,6 +105,7 @@ class Program:
             )
         self.definitions = with_whole_groups(self.definitions, self.fitted)
         self.definitions = with_handed_images(with_spatial_needs(self.definitions))
+        self.definitions = with_open_axes(self.definitions)
         beside = beside_of(self.origin, self.notes, self.definitions, framework)
         beside = with_numpy_functions(self.definitions, beside)
         return SpecText(tuple(self.definitions), tuple(beside))

@@ -11,7 +11,9 @@ from mlax_scaffold.conversion.output.description import Field
 _SMALL = re.compile(
     r"(heads?|groups?|depth|layers?|blocks?|factor|ratio|mult\w*|reduction|expansion|^n_|^num_|rank|stride|experts|top_?k|modes|^k$|^N$|bottleneck)"
 )
-COUNTS = re.compile(r"^(num_|n_)|blocks$|depths$|stage_sizes$")
+COUNTS = re.compile(
+    r"^(num_|n_)|(^|_)(blocks|blks|depths|nums|repeats|layers)$|stage_sizes$"
+)
 """Sizes that count what is made, one after the other."""
 _KERNEL = re.compile(r"(kernel|window|patch)")
 _WIDTH = re.compile(
@@ -47,6 +49,9 @@ def small_value(field: Field, text: str) -> object:
         if small or re.search(rf":\s*self\.{name}\s*[\],]", text):
             # Few, or what takes so many of the first elements of an axis.
             return 2
+        if {*re.findall(rf"(\w*)\(?self\.{name}\b", text)} == {"range"}:
+            # Passes of loops, and nothing else.
+            return 2
         return 8
     if word.startswith(("Sizes", "Shape", "tuple[int")):
         if isinstance(default, tuple | list) and default and max(default) <= 8:
@@ -67,7 +72,7 @@ def small_value(field: Field, text: str) -> object:
         count = len(default) if isinstance(default, tuple | list) and default else count
         if re.search(r"stride|dilation|pad", name):
             return (1,) * count
-        if COUNTS.search(name) and default is None:
+        if COUNTS.search(name) and not default:
             return (1,) * count
         if not _KERNEL.search(name) and isinstance(default, tuple | list):
             return _scaled(tuple(default)) or (8,) * count

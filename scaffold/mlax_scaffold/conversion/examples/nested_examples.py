@@ -104,13 +104,17 @@ def _given(
     chosen = dict(inner.example)
     found: dict[str, int] = {}
     differs = False
-    for field, given in inner.arguments(attribute.call).items():
+    arguments = inner.arguments(attribute.call)
+    texts = [ast.unparse(given) for given in arguments.values()]
+    for field, given in arguments.items():
         made = replaced(given, attribute.first)
         value = computed(made, values)
         if type(value) is not int:
             continue
         found[field] = value
-        fixed = always or isinstance(made, ast.BinOp | ast.Constant)
+        # Sizes that are always the same may have to be.
+        alike = texts.count(ast.unparse(given)) > 1
+        fixed = always or alike or isinstance(made, ast.BinOp | ast.Constant)
         differs |= fixed and field in chosen and chosen[field] != value
     small = all(0 <= value <= _LARGEST for value in found.values())
     return dict(found) if differs and small else {}

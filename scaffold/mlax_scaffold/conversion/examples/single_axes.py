@@ -1,4 +1,4 @@
-"""Axes of which an input has one element where nothing else fits: `Bool["# batch 1 keys keys"]`."""
+"""Axes of which an input has one element where nothing else fits: `Bool["# batch _ keys keys"]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 def with_single_axes(
     shapes: dict[str, object], methods: Iterable[ast.FunctionDef]
 ) -> dict[str, object]:
-    """Shapes, with one element along axes of masks that the types say to be of one."""
+    """Shapes, with one element along axes of masks that types say to be of one, or do not name."""
     made = dict(shapes)
     for method in methods:
         for argument in (*method.args.args, *method.args.kwonlyargs):
@@ -21,7 +21,9 @@ def with_single_axes(
                 axes[:1] = [axes[0]] * (len(shape) - len(axes) + 1)
             if isinstance(shape, tuple) and len(shape) == len(axes):
                 pairs = zip(shape, axes, strict=True)
-                made[argument.arg] = tuple(1 if a == "1" else s for s, a in pairs)
+                made[argument.arg] = tuple(
+                    1 if a in ("1", "_") else s for s, a in pairs
+                )
     return made
 
 

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.handed.configured_bases import (
 from mlax_scaffold.conversion.handed.configured_helpers import (
     without_configured_helpers,
 )
+from mlax_scaffold.conversion.handed.nested_settings import parameter_name
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,
     only_settings_class,
@@ -125,7 +126,7 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
             dict.fromkeys(reads[title]),
             key=lambda r: order.index(r) if r in order else -1,
         )
-        made.names = {r: _free(made, r) for r in read}
+        made.names = {r: _free(made, r, parameter_name(r, read)) for r in read}
 
 
 def _known(origin: Origin, kind: str) -> set[str] | None:
@@ -152,8 +153,8 @@ def _expanded(origin: Origin, kind: str, read: list[str]) -> list[str]:
     return made
 
 
-def _free(made: Configured, setting: str) -> str:
-    """What a setting is called in a class, which has other things of that name, perhaps."""
+def _free(made: Configured, setting: str, title: str) -> str:
+    """What a setting is called in a class, which has other things of its title, perhaps."""
     for part in walk(made.node):
         if not isinstance(part, ast.Assign | ast.AnnAssign | ast.AugAssign):
             continue
@@ -172,8 +173,8 @@ def _free(made: Configured, setting: str) -> str:
                 bound = self_attribute(inner) or ""
                 if not made.is_field or part in made.node.body:
                     bound = bound or getattr(inner, "id", "")
-                if bound == setting and not same:
-                    return f"config_{setting}"
+                if bound == title and not same:
+                    return f"config_{title}"
     taken = {m.name for m in made.node.body if isinstance(m, ast.FunctionDef)}
     start = next(
         (m for m in made.node.body if getattr(m, "name", "") == "__init__"), None
@@ -181,7 +182,7 @@ def _free(made: Configured, setting: str) -> str:
     if isinstance(start, ast.FunctionDef):
         taken |= {a.arg for a in (*start.args.args, *start.args.kwonlyargs)}
     reserved = RESERVED - {"dtype"}  # a field that is left out: nothing is called so
-    return f"config_{setting}" if setting in taken | reserved else setting
+    return f"config_{title}" if title in taken | reserved else title
 
 
 def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection
 
+from mlax_scaffold.conversion.handed.nested_settings import with_nested_settings
 from mlax_scaffold.conversion.source.trees import is_name, literal, same, self_attribute
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
@@ -35,6 +36,8 @@ def as_attributes(
         if all(_is_plain(d) and same(d, defaults[0]) for d in defaults)
     }
     made.visit(node)
+    if known is None:
+        with_nested_settings(node, made.whole)
     located(node)
     return made.optional
 
@@ -100,11 +103,11 @@ class _Attributes(NodeTransformer):
                     args=[held, ast.Constant(value=str() as key), *rest],
                     keywords=[],
                 )
-            ) if self._whole(held) and key.isidentifier() and len(rest) < 2:
+            ) if self.whole(held) and key.isidentifier() and len(rest) < 2:
                 return held, key, rest[0] if rest else None
         return None
 
-    def _whole(self, node: ast.expr) -> bool:
+    def whole(self, node: ast.expr) -> bool:
         held = bool(self.place) and self_attribute(node) == self.place
         return held or is_name(node, self.parameter)
 
@@ -112,10 +115,10 @@ class _Attributes(NodeTransformer):
         self.generic_visit(node)
         key = literal(node.slice)
         inner = node.value
-        while isinstance(inner, ast.Attribute) and not self._whole(inner):
+        while isinstance(inner, ast.Attribute) and not self.whole(inner):
             # What a setting of settings holds.
             inner = inner.value
-        if self._whole(inner) and isinstance(key, str) and key.isidentifier():
+        if self.whole(inner) and isinstance(key, str) and key.isidentifier():
             return ast.copy_location(ast.Attribute(node.value, key, node.ctx), node)
         return node
 

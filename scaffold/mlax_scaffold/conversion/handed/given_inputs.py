@@ -231,19 +231,24 @@ def _used(node: ast.AST, calls: _Calls, origin: Origin) -> Iterator[ast.AST]:
             call = method_of(other, "forward") if other is not None else None
             bound = given_to(call, node) if call is not None else None
             if call is not None and bound is not None:
-                wanted = defaults_of(call.args)
+                wanted = {*defaults_of(call.args)} | _asked(call)
                 yield from (v for p, v in bound.items() if p not in wanted)
             function = origin.functions.get(getattr(func, "id", ""))
             if function is not None:
                 given = zip(function.args.args, args, strict=False)
                 told = {p.arg for p in function.args.args}
-                asks = {
-                    n
-                    for part in walk(function)
-                    if isinstance(part, ast.Compare) and is_none(part.comparators[0])
-                    for n in names(part)
-                }
+                asks = _asked(function)
                 yield from (v for p, v in given if p.arg in told - asks)
+
+
+def _asked(function: ast.FunctionDef) -> set[str]:
+    """What a function asks whether it is None."""
+    return {
+        n
+        for part in walk(function)
+        if isinstance(part, ast.Compare) and is_none(part.comparators[0])
+        for n in names(part)
+    }
 
 
 def _required(call: ast.FunctionDef, title: str) -> bool:

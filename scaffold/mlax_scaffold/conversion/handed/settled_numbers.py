@@ -68,7 +68,7 @@ def without_settled_numbers(origin: Origin, thing: str, notes: Notes) -> None:
                 and title in [a.arg for a in (*m.args.args, *m.args.kwonlyargs)]
                 and all(m is not other for _, other, _ in methods)
             }
-            _hand_on_without(origin, method, title, needing)
+            _hand_on_without(origin, method, title, needing, taking[title])
             known = Known({title: default}, {})
             method.body = Decided(known).statements(method.body)
     located(origin.tree)
@@ -84,8 +84,7 @@ def _is_settled(
     """Whether the file gives it what it is anyway, by its name, and nothing binds it anew."""
     own = {id(part) for _, method, _ in methods for part in walk(method)}
     first = min(_place(method, title) for _, method, _ in methods)
-    called = {method.name for _, method, _ in methods if method.name not in _CALLS}
-    kinds = {node.name for node, method, _ in methods if method.name in _CALLS}
+    called, kinds = _taking(methods)
     for _, method, _ in methods:
         if any(title in stored_names(part) for part in method.body):
             return False
@@ -103,6 +102,14 @@ def _is_settled(
                 if not namesake and not same(keyword.value, default):
                     return False
     return True
+
+
+def _taking(
+    methods: list[tuple[ast.ClassDef, ast.FunctionDef, ast.expr]],
+) -> tuple[set[str], set[str]]:
+    """The names of methods, and the classes of those that their objects are called by."""
+    called = {method.name for _, method, _ in methods if method.name not in _CALLS}
+    return called, {node.name for node, m, _ in methods if m.name in _CALLS}
 
 
 def _outside(origin: Origin, title: str, default: ast.expr) -> list[ast.FunctionDef]:
@@ -178,7 +185,11 @@ def _calls_layer(origin: Origin, call: ast.Call) -> bool:
 
 
 def _hand_on_without(
-    origin: Origin, method: ast.FunctionDef, title: str, needing: Collection[str]
+    origin: Origin,
+    method: ast.FunctionDef,
+    title: str,
+    needing: Collection[str],
+    taking: list[tuple[ast.ClassDef, ast.FunctionDef, ast.expr]],
 ) -> None:
     """Take what a method hands on under its own name out of the calls of layers, in place.
 
@@ -187,13 +198,15 @@ def _hand_on_without(
         method: the method.
         title: the name.
         needing: the methods of the same object that take it otherwise.
+        taking: those that take it no more. Others may call it as they want.
     """
+    called, kinds = _taking(taking)
     for part in walk(method):
         if not isinstance(part, ast.Call) or self_attribute(part.func) in needing:
             continue
         if _calls_layer(origin, part):
             part.keywords = [k for k in part.keywords if k.arg != title]
-            if not _is_of_local(part):
+            if not _is_of_local(part) and _may_give(origin, part, called, kinds):
                 part.args = [a for a in part.args if not is_name(a, title)]
 
 

@@ -83,7 +83,7 @@ class _Stages(NodeTransformer):
             or (full := self.origin.qualified(node.func)) not in _SEQUENCES
             or not isinstance(node.func, ast.Attribute)
             or node.keywords
-            or any(isinstance(a, ast.Starred) for a in node.args)
+            or any(isinstance(a, ast.Starred) and not _is_made(a) for a in node.args)
         ):
             return node
         title = self._free(place)
@@ -107,6 +107,11 @@ class _Stages(NodeTransformer):
             number += 1
             made = f"{wanted}{number}"
         return made
+
+
+def _is_made(starred: ast.Starred) -> bool:
+    """Whether it is a list that is made there: `*[Block(dim) for _ in range(depth)]`."""
+    return isinstance(starred.value, ast.ListComp | ast.GeneratorExp)
 
 
 class Parameters(NodeTransformer):

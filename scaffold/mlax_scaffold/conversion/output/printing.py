@@ -177,8 +177,11 @@ class Printer:
     def _lines(self, body: list[ast.stmt], depth: int) -> list[str]:
         lines: list[str] = []
         indent = "    " * depth
+        line = -1
         for node in body:
-            lines += [f"{indent}{c}" for c in self._before(node)]
+            if getattr(node, "lineno", 0) != line and not _is_added(node):
+                lines += [f"{indent}{c}" for c in self._before(node)]
+            line = getattr(node, "lineno", 0)
             match node:
                 case ast.If():
                     lines += self._if(node, depth, "if")
@@ -197,7 +200,10 @@ class Printer:
                     doc = ast.get_docstring(node)
                     rest = inner[1:] if doc else inner
                     lines += _doc(doc, indent + "    ") if doc else []
-                    lines += self._lines(rest, depth + 1)
+                    added = self._lines(rest, depth + 1)
+                    lines += (
+                        _without_first_comments(added) if _is_added(node) else added
+                    )
                 case _:
                     text = self._text(node).split("\n")
                     text[-1] += self._after(node)
@@ -259,6 +265,18 @@ class Printer:
         made = re.sub(r"@(word|layer|loss|module|own):(\w+)", name, text)
         # What is left is a size that nothing tells, beside a note that says so.
         return re.sub(r"@\w+:(\d+)", r"unknown_\1", made)
+
+
+def _is_added(node: ast.stmt) -> bool:
+    """Whether a function stands in no file: all of it has the line of what calls it."""
+    lines = {getattr(part, "lineno", 0) for part in getattr(node, "body", ())}
+    several = isinstance(node, ast.FunctionDef) and len(node.body) > 1
+    return several and lines == {node.lineno}
+
+
+def _without_first_comments(lines: list[str]) -> list[str]:
+    first = next((i for i, t in enumerate(lines) if t.strip()[:1] != "#"), 0)
+    return lines[first:]
 
 
 def _string(node: ast.stmt) -> bool:

@@ -1,9 +1,8 @@
 """A row of a table: what a call of another library is called here.
 
-A row is two texts: the signature of what is called, and the expression that it becomes, in which
-the names of parameters stand for the arguments. `word.mean` is a word of specs, `layer.Linear` a layer
-of the library, `calc.name(...)` is computed when the row is filled in, and `_` as a default is an
-argument that was not given: the keyword that it stands for is left out.
+A row is two texts: the signature of what is called, and the expression that it becomes, in which the names
+of parameters stand for the arguments. `word.mean` is a word of specs, `layer.Linear` a layer of the library,
+`calc.name(...)` is computed when the row is filled in, and `_` is an argument that was not given.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
 
+from mlax_scaffold.conversion.rows.truths import as_truth
 from mlax_scaffold.conversion.source.trees import (
     expression,
     is_name,
@@ -324,7 +324,7 @@ def bind(
         elif keyword.arg is None or not is_silent(keyword.arg, keyword.value):
             raise MisfitError(f"`{ast.unparse(keyword)}`")
     for name, default in _defaults(parameters):
-        bound.setdefault(name, default)
+        bound[name] = as_truth(bound.get(name, default), default)
     for name in sorted(names - set(bound)):
         raise MisfitError(f"without `{name}`")
     return bound

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeGuard
 
-from mlax_scaffold.conversion.shapes.size_equations import is_symbol
+from mlax_scaffold.conversion.shapes.size_equations import ONE_ELEMENT, is_symbol
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Each, Record, Several, Value
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
@@ -117,8 +117,10 @@ def annotated(
                 _leads_alone(v) and v.prefix is against.prefix for v in env.values()
             )
             first = ["*batch"] if against.lead else []
+            if same:
+                axes = ["1" if a == "_" else a for a in axes]
             shape = " ".join(([] if same else ["#"]) + first + axes)
-            if not against.lead and axes[0] == "1" and len(axes) > 1:
+            if not against.lead and axes[0] in ("1", "_") and len(axes) > 1:
                 # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
                 open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
                 shape = " ".join(open_)
@@ -228,7 +230,7 @@ def result_type(
         return None
     for axis in result.axes:
         text = axis_text(symbols, axis, texts, fields)
-        if text in ("_", "1"):
+        if text in ("_", "1") or _is_of_one_branch(symbols, axis):
             return None
     shape = shape_text(symbols, result, texts, fields)
     if result.lead and first.axes and not result.axes:
@@ -241,6 +243,13 @@ def result_type(
     return node
 
 
+def _is_of_one_branch(symbols: Symbols, axis: ast.expr) -> bool:
+    """Whether a size is that of one branch, and nothing tells that of the other one."""
+    pairs = [tuple(map(symbols.find, pair)) for pair in symbols.unsettled]
+    known = symbols.find(axis)
+    return any(same(known, one) and not same(one, other) for one, other in pairs)
+
+
 def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
     """Let inputs that may be None have any sizes where no other input tells what they are broadcast to."""
     types = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
@@ -250,7 +259,7 @@ def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
         if shape is None or not absent or not str(shape.value).startswith("# "):
             continue
         axes = str(shape.value).split()[1:]
-        if any(a.isidentifier() and a not in told | fields for a in axes):
+        if any(a.isidentifier() and a not in told | fields | {"_"} for a in axes):
             shape.value = " ".join("_" for _ in axes)
 
 
@@ -310,7 +319,7 @@ def axis_text(
 def _demanded(
     symbols: Symbols, axis: ast.expr, texts: Mapping[str, str], fields: set[str]
 ) -> str:
-    """An axis of what a mask is broadcast to: one element fits where it has no name."""
+    """An axis of what a mask is broadcast to: `_` where it has no name, one where it has one element."""
     known = symbols.find(axis)
     sizes = [known]
     for pair in symbols.demands:
@@ -318,7 +327,8 @@ def _demanded(
         if any(same(side, known) for side in both):
             sizes += both
     named = (_told(size, texts, fields) for size in sizes)
-    return next((text for text in named if text != "_"), "1")
+    single = isinstance(known, ast.Name) and symbols.hints.get(known.id) == ONE_ELEMENT
+    return next((text for text in named if text != "_"), "1" if single else "_")
 
 
 def _told(known: ast.expr, texts: Mapping[str, str], fields: set[str]) -> str:

@@ -22,6 +22,10 @@ def with_image_sizes(
     if array.lead or len(array.axes) not in (4, 5):
         return
     last = framework in ("flax", "nnx", "haiku")
+    if framework == "plain":
+        # Channels are what is known of it.
+        second, final = (is_symbol(symbols.find(array.axes[i])) for i in (1, -1))
+        last = second and not final
     inner = array.axes[1:-1] if last else array.axes[1:]
     _equal(symbols, inner[-2:], fields, _IMAGE_SIZES)
     video = inner[:-2] if len(array.axes) == 5 else []

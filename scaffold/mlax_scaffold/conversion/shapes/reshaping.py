@@ -64,6 +64,7 @@ class Reshaping(Growing):
         if first is not None and known and is_symbol(first) and is_symbol(known[0]):
             # What is given the examples of another array has as many.
             self.symbols.equal(known[0], first)
+        self._as_vector(array, sizes)
         self._with_new_axes(array, sizes, open_)
         if open_ == [1] and self.in_heads(array, sizes):
             open_ = []
@@ -145,6 +146,14 @@ class Reshaping(Growing):
         other = Array(made, False, array.kind)
         other.source = array
         return other
+
+    def _as_vector(self, array: Array, sizes: Sequence[ast.expr | None]) -> None:
+        """Tell the size of the one axis that a vector keeps beside new ones: `weight.view(1, C, 1, 1)`."""
+        if array.lead or len(array.axes) != 1:
+            return
+        others = [s for s in sizes if s is None or literal(self.symbols.find(s)) != 1]
+        if len(others) == 1 and others[0] is not None and is_symbol(others[0]):
+            self.symbols.equal(array.axes[0], others[0])
 
     def _same_number(self, axes: Sequence[ast.expr], sizes: Sequence[ast.expr]) -> None:
         """`y.reshape(b, n, heads, width)` of (b, n, heads * size): what is left of both is the same."""

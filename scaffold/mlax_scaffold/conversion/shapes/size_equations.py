@@ -10,6 +10,8 @@ from typing import TypeGuard
 from mlax_scaffold.conversion.source.trees import expression, folded, literal, same
 from mlax_scaffold.conversion.source.walking import walk
 
+ONE_ELEMENT = "__"
+"""The hint of a size that is one, or that of what an array is combined with."""
 _MARKS = ("word", "layer", "loss", "module", "own")
 
 

@@ -12,6 +12,7 @@ from mlax_scaffold.conversion.shapes.array_kinds import (
     is_square,
 )
 from mlax_scaffold.conversion.shapes.size_equations import (
+    ONE_ELEMENT,
     is_symbol,
     without_common,
     without_numbers,
@@ -55,6 +56,10 @@ class Symbols:
         """How many passes of loops count with a name: `for i in range(self.channels)`."""
         self.assumed: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that the branch that is read is for, where they are the same, and which others may not be."""
+        self.unsettled: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that are the first where a condition holds, and the second, which is unknown, elsewhere."""
+        self.left: list[tuple[ast.expr, ast.expr]] = []
+        """Sizes that a branch makes of an array, and those that it has where the branch does not run."""
         self.halves: list[tuple[ast.Name, ast.expr]] = []
         """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
         self.count = 0
@@ -337,7 +342,7 @@ class Symbols:
         if not any(literal(a) == 1 for a in array.axes):
             return array
         return array.like(
-            [self.fresh("_") if literal(a) == 1 else a for a in array.axes]
+            [self.fresh(ONE_ELEMENT) if literal(a) == 1 else a for a in array.axes]
         )
 
     def _as_asked(self, array: Array, other: Array) -> None:
