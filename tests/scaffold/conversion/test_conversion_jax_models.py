@@ -702,24 +702,6 @@ class Thing(nn.Module):
     assert "def forward(self, x: Float['b n in_features']):" in text.replace('"', "'")
 
 
-def test_a_size_that_a_branch_leaves_is_that_which_it_makes():
-    text = converted(
-        """\
-class Thing(nnx.Module):
-    def __init__(self, dim, skip=False, *, rngs: nnx.Rngs):
-        self.norm = nnx.LayerNorm(dim, rngs=rngs)
-        self.join = nnx.Linear(2 * dim, dim, rngs=rngs) if skip else None
-
-    def __call__(self, x, kept=None):
-        if self.join is not None:
-            x = self.join(jnp.concatenate([x, kept], axis=-1))
-        return self.norm(x)
-""",
-        "import jax.numpy as jnp\nfrom flax import nnx\n\n\n",
-    ).text.replace('"', "'")
-    assert "x: Float['*batch dim'], kept: Float['*batch dim'] | None" in text
-
-
 def test_a_hyperparameter_that_says_the_channels_of_the_input_is_what_layers_take():
     text = converted(
         """\

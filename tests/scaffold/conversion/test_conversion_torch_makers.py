@@ -149,7 +149,7 @@ class Thing(nn.Module):
     assert "x: Float['batch 196']" in made.text
 
 
-def test_lists_of_layers_beside_what_a_call_has_filled_are_written_out():
+def test_lists_of_layers_beside_what_a_call_has_filled_are_gone_through():
     made = converted("""\
 class Thing(nn.Module):
     def __init__(self, dim=4, numbers=[1, 2]):
@@ -170,8 +170,8 @@ class Thing(nn.Module):
         return x
 """)
     assert made.whole
-    assert "x = self.ups_0(x) * kept[-1]" in made.text
-    assert "x = self.ups_1(x) * kept[-2] + 1" in made.text
+    assert "enumerate(zip(self.ups, kept[::-1]))" in made.text
+    assert "self.downs = [ThingDown(self.dim, number) for number in" in made.text
 
 
 def test_layers_are_taken_from_the_table_of_modules():

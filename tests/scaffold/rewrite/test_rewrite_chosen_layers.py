@@ -132,6 +132,22 @@ BODIES = {
         """,
 }
 
+STATES = """
+shared: bool = False  #: whether another one is taken
+
+def setup(self):
+    self.books = [{"n": state(zeros, ())} for _ in range(3)]
+
+def forward(self, x: Float["..."]) -> Float["..."]:
+    book = self.books[0] if self.shared else self.books[1]
+    book["n"] = book["n"] + 1.0
+    for i in range(2):
+        if i or not self.shared:
+            book = self.books[2]
+        book["n"] = book["n"] + 1.0
+    return x
+"""
+
 
 class _Pair:
     """What `Pair` is, in Python."""
@@ -165,6 +181,7 @@ def examples(
         name: SETUP + head + textwrap.indent(textwrap.dedent(body), "    ")
         for name, body in BODIES.items()
     }
+    texts["states"] = STATES
     with examples_of(texts, root, words, example_files) as made:
         yield made
 
@@ -195,3 +212,13 @@ def test_it_is_the_layer_that_python_has_there(
     assert [int(s.counter.count) for s in new.row] == [p.count for p in plain.row]
     table = [[int(s.counter.count) for s in row] for row in new.table]
     assert table == [[p.count for p in row] for row in plain.table]
+
+
+@pytest.mark.parametrize(("shared", "counts"), [(True, [2, 0, 1]), (False, [0, 1, 2])])
+def test_states_of_a_place_that_is_chosen_are_set_there(
+    shared: bool, counts: list[int], examples: Examples
+):
+    module: Any = examples.module("nn", "states")
+    weights, state, hyperparams = created(module, shared=shared)
+    _, new = module.fwd(jnp.ones(3), weights, state, hyperparams)
+    assert [int(book["n"]) for book in new.books] == counts

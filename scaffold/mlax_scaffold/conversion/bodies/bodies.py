@@ -342,8 +342,6 @@ class Bodies(Asserting):
                 # Where the sizes are the same it has these, too.
                 continue
             elif value is not None and not returns:
-                if other is before.get(local):
-                    self.symbols.left += self._apart(value, other)
                 self.env[local] = self._after_branches(condition, value, other)
         return [node]
 

@@ -67,7 +67,6 @@ from mlax_scaffold.conversion.shapes.annotations import (
     symbols_named,
     with_leading_axes,
 )
-from mlax_scaffold.conversion.shapes.branch_sizes import with_branch_sizes
 from mlax_scaffold.conversion.shapes.derived_sizes import (
     derived_values,
     local_values,
@@ -259,7 +258,6 @@ class ClassReader(CastInputs):
             with_axes_of_one(self.symbols, flattened(env.values()))
         with_filled_truths(forward, env)
         self._cast_to_weight(forward, env)
-        with_branch_sizes(self.symbols, env.values())
         with_guessed_sums(self.symbols, env)
         if (tried := builder.origin.tried.get(builder.node.name)) is not None:
             with_tried_sizes(self.symbols, env, tried)

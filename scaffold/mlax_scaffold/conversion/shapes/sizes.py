@@ -58,8 +58,6 @@ class Symbols:
         """Sizes that the branch that is read is for, where they are the same, and which others may not be."""
         self.unsettled: list[tuple[ast.expr, ast.expr]] = []
         """Sizes that are the first where a condition holds, and the second, which is unknown, elsewhere."""
-        self.left: list[tuple[ast.expr, ast.expr]] = []
-        """Sizes that a branch makes of an array, and those that it has where the branch does not run."""
         self.halves: list[tuple[ast.Name, ast.expr]] = []
         """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
         self.count = 0
