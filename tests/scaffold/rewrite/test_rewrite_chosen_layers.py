@@ -115,6 +115,13 @@ BODIES = {
             x = self._twice(layer, x)
         return x
         """,
+    "when_a_function_is_called": """
+        layer = self.row[0]
+        later = lambda x: layer(x)
+        x = later(x)
+        layer = self.row[-1]
+        return later(x)
+        """,
     "of_an_inner_list": """
         for layers in self.table:
             for i in range(self.depth):

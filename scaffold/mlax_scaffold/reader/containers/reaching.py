@@ -31,6 +31,9 @@ class Reaching:
             name: the name.
             of: the names that its value is made of, which nothing may bind where the name is read.
         """
+        reads = self._named(name, ast.Load)
+        if len(self.stores(name)) > 1 and any(id(n) in self._later for n in reads):
+            return False
         reached: set[int] = set()
         for statement, rest in self._bindings(name):
             region = _region(statement, rest, name)
@@ -39,7 +42,7 @@ class Reaching:
                 region.pop()
             if binding in walk(statement) and _stores(region, of):
                 return False
-        return all(id(n) in reached for n in self._named(name, ast.Load))
+        return all(id(n) in reached for n in reads)
 
     def is_fixed(self, variable: str, name: str) -> bool:
         """Whether a variable is still what it was when a name was bound, wherever that is read.
@@ -84,6 +87,16 @@ class Reaching:
             inside = walk(self._around.get(scope, scope))
             found |= {id(n) for n in inside if _is_name(n) and n.id in names}
         return found
+
+    @cached_property
+    def _later(self) -> set[int]:
+        """The nodes of inner functions, which read what a name holds when they are called."""
+        inner = (
+            n
+            for n in walk(self.method)
+            if isinstance(n, ast.FunctionDef | ast.Lambda) and n is not self.method
+        )
+        return {id(n) for function in inner for n in walk(function)}
 
     @cached_property
     def _around(self) -> dict[ast.AST, ast.AST]:
