@@ -34,7 +34,7 @@ from mlax_scaffold.reader.evaluation import (
 from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.remedies.helpers import as_method
-from mlax_scaffold.reader.remedies.keeping import in_dictionary
+from mlax_scaffold.reader.remedies.keeping import chosen_in_dictionary, in_dictionary
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     Source,
@@ -66,6 +66,7 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
             parent = parents.get(node)
             fix = as_method(source, node, parent)
             fix = fix or in_dictionary(source, node, parent) or unrolled(source, node)
+            fix = fix or chosen_in_dictionary(source, node, method)
             fix = fix or called_where_used(source, node, parent)
             source.report(node, message, hint, fix=fix)
     return source.diagnostics

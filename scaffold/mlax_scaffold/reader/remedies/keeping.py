@@ -1,9 +1,9 @@
-"""Layers that a method is given, in a dictionary, of which it is given the place."""
+"""Layers that a method is given, or that a name is one of, in a dictionary, of which it is a place."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.reader.remedies.names import uses_of_self
@@ -22,32 +22,116 @@ def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix
     place = parent.args.index(layer)
     # What `setup` calls is written out in the text that is read, and not in that which is edited.
     source = Source(source.path, source.written)
-    classes = [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
     called = self_attribute(parent.func)
-    owner = next((c for c in classes if _is_method(c, called)), None)
-    setup = owner and next(_methods(owner, "setup"), None)
-    if owner is None or setup is None:
+    owner = next((c for c in _classes(source) if _is_method(c, called)), None)
+    if owner is None:
         return None
-    names = {
-        self_attribute(call.args[place])
+    given = [
+        call.args[place]
         for call in ast.walk(owner)
         if isinstance(call, ast.Call)
         and self_attribute(call.func) == called
         and len(call.args) > place
-    }
-    made = [s for s in setup.body if _declares(s) in names]
+    ]
+    return _kept(source, owner, given, f"{called}_layers")
+
+
+def chosen_in_dictionary(
+    source: Source, layer: ast.AST, method: ast.FunctionDef
+) -> Fix | None:
+    """`layer = self.a if self.first else self.b`, as `self.layers["a"]`, likewise.
+
+    None where the name may be anything else than a layer.
+    """
+    if not isinstance(layer, ast.Attribute):
+        return None
+    source = Source(source.path, source.written)
+    for owner in _classes(source):
+        for own in _methods(owner, method.name):
+            names = [n for n, values in _chosen(own) if _stands(values, layer)]
+            if names:
+                layers = _together(owner, {layer.attr})
+                return layers and _kept(source, owner, layers, f"{names[0]}_layers")
+    return None
+
+
+def _together(owner: ast.ClassDef, names: set[str]) -> list[ast.expr]:
+    """The layers that stand for one name of a class with these; nothing where that may be anything else."""
+    layers: list[ast.expr] = []
+    before: set[str] = set()
+    while before != names:
+        before = {*names}
+        for method in owner.body:
+            if not isinstance(method, ast.FunctionDef) or method.name == "setup":
+                continue
+            for name, values in _chosen(method):
+                known = [self_attribute(v) for v in values]
+                if names.intersection(filter(None, known)):
+                    if None in known or not _is_assigned(method, name):
+                        return []
+                    layers += values
+                    names.update(filter(None, known))
+    return layers
+
+
+def _chosen(method: ast.FunctionDef) -> list[tuple[str, list[ast.expr]]]:
+    """The names that a method assigns to, with all that each may be."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.setdefault(name, []).extend(_ways(value))
+    return [*found.items()]
+
+
+def _is_assigned(method: ast.FunctionDef, name: str) -> bool:
+    """Whether nothing but assignments binds a name."""
+    nodes = [*ast.walk(method)]
+    stores = [
+        n
+        for n in nodes
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+    ]
+    targets = [t for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
+    given = any(isinstance(n, ast.arg) and n.arg == name for n in nodes)
+    return not given and all(s in targets for s in stores)
+
+
+def _ways(value: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(value, ast.IfExp):
+        yield from _ways(value.body)
+        yield from _ways(value.orelse)
+    else:
+        yield value
+
+
+def _stands(values: Collection[ast.expr], layer: ast.Attribute) -> bool:
+    return any(
+        self_attribute(v) == layer.attr and v.lineno == layer.lineno for v in values
+    )
+
+
+def _kept(
+    source: Source, owner: ast.ClassDef, layers: Collection[ast.expr], other: str
+) -> Fix | None:
+    """These layers of a class in a dictionary, that of the name `other` where one has the usual name."""
+    setup = next(_methods(owner, "setup"), None)
+    names = {self_attribute(layer) for layer in layers}
+    made = [s for s in setup.body if _declares(s) in names] if setup else []
     if None in names or len(made) != len(names):
         return None
     taken = {n.attr for n in ast.walk(owner) if isinstance(n, ast.Attribute)}
-    held = next(
-        n for n in ("layers", f"{called}_layers", "all_layers") if n not in taken
-    )
+    held = next(n for n in ("layers", other, "all_layers") if n not in taken)
     first = min(made, key=lambda s: s.lineno)
     edits = [source.insert(first, f"self.{held} = {{}}\n{' ' * first.col_offset}")]
     for name in sorted(filter(None, names)):
-        for use in uses_of_self(source.tree, name):
+        for use in uses_of_self(owner, name):
             edits.append(source.edit(use, f'self.{held}["{name}"]'))
     return Fix(tuple(edits), written=True)
+
+
+def _classes(source: Source) -> list[ast.ClassDef]:
+    return [n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
 
 
 def _methods(owner: ast.ClassDef, name: str | None) -> Iterator[ast.FunctionDef]:
