@@ -51,7 +51,8 @@ def chosen_in_dictionary(
             names = [n for n, values in _chosen(own) if _stands(values, layer)]
             if names:
                 layers = _together(owner, {layer.attr})
-                return layers and _kept(source, owner, layers, f"{names[0]}_layers")
+                other = f"{names[0]}_layers"
+                return _kept(source, owner, layers, other) if layers else None
     return None
 
 
