@@ -31,6 +31,8 @@ from mlax_scaffold.testing.picks import Pick, Unfit
 from mlax_scaffold.testing.strategies import booleans, choices, levels
 from mlax_scaffold.testing.stretched import Said
 
+_LAST = "any_axis"
+"""What the axis is called that stands for `...` behind others."""
 _LARGE = 256
 """An axis of a test has no more entries."""
 
@@ -148,8 +150,11 @@ def shapes_of(
     fitted = {name: parsed.pop(name).resolve(known) for name in given or {}}
     # What broadcasts says no sizes: the others, wherever they stand, say what it broadcasts to.
     for name in sorted(fitted, key=lambda n: fitted[n].broadcast):
+        shape = (given or {})[name]
+        if name in loose:
+            shape = _without_open_axes(fitted[name], shape)
         try:
-            sizes = fitted[name].bind((given or {})[name], sizes)
+            sizes = fitted[name].bind(shape, sizes)
         except ShapeMismatch as error:
             # An example leaves open hyperparameters that its shapes do not fit.
             raise Unfit from error
@@ -167,6 +172,15 @@ def shapes_of(
         for name, value in resolved.items()
     }
     return Shapes({**shapes, **(given or {})}, sizes, known, patterns, loose, trees)
+
+
+def _without_open_axes(pattern: Shape, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of a shape that its pattern has, where the annotation has `...` before or behind them."""
+    more = len(shape) - len(pattern.dims)
+    if more <= 0 or any(isinstance(dim, Variadic | AnyAxes) for dim in pattern.dims):
+        return shape
+    behind = str(pattern).endswith(_LAST)
+    return (*shape[: -more - 1], shape[-1]) if behind else shape[more:]
 
 
 @dataclass

@@ -274,6 +274,31 @@ def test_axes_are_as_long_as_what_they_are_reshaped_to():
     assert {shape for shape, _ in covering.covering(make)} == {(12,), (21,)}
 
 
+@pytest.mark.parametrize(
+    ("pattern", "shape", "sizes"),
+    [
+        ("#n #n", (3, 2, 4, 4), {}),  # ... #n #n
+        ("n c", (3, 2, 4, 5), {"n": 4, "c": 5}),
+        ("n any_axis", (4, 3, 2), {"n": 4, "any_axis": 2}),  # n ...
+    ],
+)
+def test_an_example_may_have_axes_that_its_type_leaves_open(pattern, shape, sizes):
+    def made(loose):
+        return shapes_of(
+            lambda name, domain: domain.values[0],
+            {"x": pattern},
+            {},
+            given={"x": shape},
+            loose=loose,
+        )
+
+    found = made(("x",))
+    assert found["x"] == shape
+    assert {n: found.sizes[n] for n in sizes} == sizes
+    with pytest.raises(Unfit):
+        made(())
+
+
 def test_one_domain_and_none():
     cases = covering.covering(lambda pick: pick("kind", choices("a", "b")))
     assert len(list(cases)) == 2
