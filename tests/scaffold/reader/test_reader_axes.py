@@ -347,6 +347,18 @@ def test_what_goes_each_with_each_has_axes_of_its_own(body, shapes):
     assert found == [f'Float["{shape}"]' for shape in shapes]
 
 
+def test_a_mask_of_one_of_two_lengths_has_one_of_its_own():
+    body = """
+        h = jnp.tanh(self.map(q)[:, :, None, :] + self.map(kv)[:, None, :, :]).sum(-1)
+        return jnp.where(mask[:, None, :], h, 0) if mask is not None else h
+        """
+    shapes = ["batch length dim", "batch kv_length dim", "batch mask_length"]
+    found = guessed(body, "q", "kv", "mask")
+    assert [f.partition('"')[2][:-2] for f in found] == shapes
+    one = "h = self.map(q).sum(-1)\nreturn jnp.where(mask, h, 0)"
+    assert guessed(one, "q", "mask")[1].startswith("Bool")
+
+
 def test_inputs_that_meet_have_axes_in_common():
     found = guessed(
         """

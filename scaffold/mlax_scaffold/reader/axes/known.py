@@ -245,6 +245,6 @@ class Known:
             names = ("batch", "length")
         usual = names[axis]
         taken = usual in fields or usual in self.axes.values()
-        if self.kind == "Float" and usual != names[0]:
+        if usual != names[0]:
             taken = taken or usual in self.others
         return f"{self.name}_{usual}" if taken else usual

@@ -11,7 +11,10 @@ from mlax_scaffold.reader.axes.operations import Find, is_new, is_whole
 
 
 def tell_apart(inputs: Iterable[Known], fields: Collection[str]) -> None:
-    """Note of each floating input what the axes of those before it are called."""
+    """Note of each input what axes of those before it are called, and are none of its own.
+
+    Those of masks and indices are like the one that is called so, where there is one.
+    """
     words: set[str] = set()
     before: list[Known] = []
     for known in inputs:
@@ -23,6 +26,8 @@ def tell_apart(inputs: Iterable[Known], fields: Collection[str]) -> None:
         if known.kind == "Float":
             known.others = frozenset(words)
             words.update(known.shape(fields).split())
+        else:
+            known.others = {w for w in words if any(o.endswith(f"_{w}") for o in words)}
         before.append(known)
 
 
