@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.conditions import ways
 from mlax_scaffold.reader.remedies.names import uses_of_self
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -81,7 +82,7 @@ def _chosen(method: ast.FunctionDef) -> list[tuple[str, list[ast.expr]]]:
     for node in ast.walk(method):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                found.setdefault(name, []).extend(_ways(value))
+                found.setdefault(name, []).extend(w.value for w in ways(value, ()))
     return [*found.items()]
 
 
@@ -96,14 +97,6 @@ def _is_assigned(method: ast.FunctionDef, name: str) -> bool:
     targets = [t for n in nodes if isinstance(n, ast.Assign) for t in n.targets]
     given = any(isinstance(n, ast.arg) and n.arg == name for n in nodes)
     return not given and all(s in targets for s in stores)
-
-
-def _ways(value: ast.expr) -> Iterator[ast.expr]:
-    if isinstance(value, ast.IfExp):
-        yield from _ways(value.body)
-        yield from _ways(value.orelse)
-    else:
-        yield value
 
 
 def _stands(values: Collection[ast.expr], layer: ast.Attribute) -> bool:
