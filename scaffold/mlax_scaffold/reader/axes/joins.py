@@ -12,10 +12,9 @@ from dataclasses import dataclass
 
 from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import Find, integer
+from mlax_scaffold.reader.axes.operations import Find, integer, joined
 from mlax_scaffold.reader.source import dotted
 
-_JOINS = ("concatenate", "concat")
 _RESIZED = ("repeat", "resize")
 """What leaves the number of axes, and gives some of them other sizes."""
 _CHANNELS = 1
@@ -46,7 +45,7 @@ class Joins:
     """What names stand for that are joined of inputs, and what layers say of it."""
 
     def __init__(self) -> None:
-        self._found: dict[ast.Call, Join] = {}
+        self._found: dict[ast.expr, Join] = {}
         self._named: dict[str, Join] = {}
         self._resized: dict[str, _Part] = {}
         self._made: list[Join] = []
@@ -64,21 +63,14 @@ class Joins:
 
     def of(self, node: ast.expr, find: Find) -> Join | None:
         """What an expression joins; None where it joins nothing, or along an axis that is not written."""
-        match node:
-            case ast.Name(id=name):
-                return self._named.get(name)
-            case ast.Call(
-                func=function,
-                args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *more],
-                keywords=keywords,
-            ) if _last_name(function) in _JOINS:
-                axes = [k.value for k in keywords if k.arg == "axis"] + more
-                axis = integer(axes[0]) if axes else 0
-                if axis is not None and node not in self._found:
-                    made = tuple(self._part(p, find) for p in parts)
-                    self._found[node] = Join(made, axis)
-                return self._found.get(node)
-        return None
+        if isinstance(node, ast.Name):
+            return self._named.get(node.id)
+        parts, axis = joined(node) or ([], None)
+        if axis is None:
+            return None
+        if node not in self._found:
+            self._found[node] = Join(tuple(self._part(p, find) for p in parts), axis)
+        return self._found[node]
 
     def tell(self, call: ast.Call, find: Find) -> None:
         """Note what is joined, and which axes an input has that gets other sizes."""

@@ -25,6 +25,7 @@ _BY_ELEMENT = frozenset(
 _INTEGERS = {"add_at": 1, "one_hot": 0, "take": 1, "segment_sum": 1, "take_rows": 1}
 """Functions by the position of an argument that is an array of integers."""
 _ALL_AXES = ("transpose", "permute_dims")
+_JOINS = ("concatenate", "concat")
 
 Find = Callable[[ast.expr], Alias | None]
 
@@ -61,6 +62,22 @@ def lengthened(call: ast.Call, known: Known) -> bool:
     last = [-1] if known.exact is None else [-1, known.exact - 1]
     named = (dotted(call.func) or "").rpartition(".")[2] == "concatenate"
     return named and [integer(axis) in last for axis in given] == [True]
+
+
+def joined(node: ast.AST) -> tuple[list[ast.expr], int | None] | None:
+    """What `jnp.concatenate([x, y], axis=1)` joins, and along which axis; None for anything else.
+
+    The axis is None where it is not written out.
+    """
+    match node:
+        case ast.Call(
+            func=function,
+            args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *more],
+            keywords=keywords,
+        ) if (dotted(function) or "").rpartition(".")[2] in _JOINS:
+            axes = [k.value for k in keywords if k.arg == "axis"] + more
+            return parts, integer(axes[0]) if axes else 0
+    return None
 
 
 def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:

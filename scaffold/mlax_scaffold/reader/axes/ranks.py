@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from mlax_scaffold.reader.axes import operations
 from mlax_scaffold.reader.axes.calls import parameters
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
@@ -58,16 +59,8 @@ def beside(
 def joined(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
     """What is joined with `t[None]` along axis 0 has one axis, and `t` none, where nothing says more."""
     for node in ast.walk(function):
-        match node:
-            case ast.Call(
-                func=called,
-                args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *axis],
-                keywords=named,
-            ) if _last_name(called) in ("concat", "concatenate"):
-                axis = [*axis, *(k.value for k in named if k.arg == "axis")]
-            case _:
-                continue
-        if any(not isinstance(a, ast.Constant) or a.value != 0 for a in axis):
+        parts, axis = operations.joined(node) or ([], None)
+        if axis != 0:
             continue
         rows = [_row_of(part, inputs) for part in parts]
         whole = [inputs.get(p.id) for p in parts if isinstance(p, ast.Name)]
