@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.model.definition import (
@@ -22,6 +22,8 @@ class Needs:
 
     weights: tuple[str, ...] = ()
     """The weights that it reads itself, in the order of their declarations."""
+    states: tuple[str, ...] = ()
+    """The states that it reads, in that order, where it is not given all."""
     trainables: bool = False
     """Whether it hands weights to sub-layers."""
     non_trainables: bool = False
@@ -31,7 +33,7 @@ class Needs:
     draws: bool = False
     """Whether it takes a PRNG key."""
     dtype: bool = False
-    """Whether it reads states, which arrive in the compute dtype."""
+    """Whether it reads states that it takes out of all, which arrive in the compute dtype."""
     changes: bool = False
     """Whether it returns new states."""
     changes_own: bool = False
@@ -74,12 +76,11 @@ def _needs(
     has_own = bool(states) or any(t.stateful for t in subs.values())
     if methods[name].role is MethodRole.ENTRY:
         return Needs(
-            (),
-            whole.trainable,
-            whole.stateful,
-            True,
-            whole.training,
-            draws(definition, library, methods, name),
+            trainables=whole.trainable,
+            non_trainables=whole.stateful,
+            hyperparams=True,
+            training=whole.training,
+            draws=draws(definition, library, methods, name),
             changes=whole.stateful,
             changes_own=has_own,
             apart=_apart(definition, subs, methods, name),
@@ -100,24 +101,42 @@ def _needs(
         or any(t.stateful for t in used)
         or bool(states & assigned)
     )
+    changes = (entries and whole.stateful) or dynamic or changes_own
+    given = () if changes else _given_states(definition, own)
+    apart = states - set(given)
     return Needs(
-        weights,
-        (entries and whole.trainable) or dynamic or any(t.trainable for t in used),
-        (entries and whole.stateful) or dynamic or changes_own or bool(states & reads),
-        bool(entries or reads - states - set(weights) - set(methods)),
-        (entries and whole.training)
+        weights=weights,
+        states=given,
+        trainables=(entries and whole.trainable)
+        or dynamic
+        or any(t.trainable for t in used),
+        non_trainables=changes or bool(apart & reads),
+        hyperparams=bool(entries or reads - states - set(weights) - set(methods)),
+        training=(entries and whole.training)
         or dynamic
         or any(m.training for m in own)
         or any(t.training for t in used)
         or any(_calls_several_kinds(definition, m) for m in own),
-        draws(definition, library, methods, name),
-        bool((states | parts_without_dtype(subs)) & {r for m in own for r in m.reads})
+        draws=draws(definition, library, methods, name),
+        dtype=bool(
+            (apart | parts_without_dtype(subs)) & {r for m in own for r in m.reads}
+        )
         or any("." in r for r in reads - _taken_from_layers(definition))
         or any(_casts(definition, subs, methods, m.name) for m in own),
-        (entries and whole.stateful) or dynamic or changes_own,
-        changes_own,
+        changes=changes,
+        changes_own=changes_own,
         casts=casts,
     )
+
+
+def _given_states(definition: Definition, methods: Sequence[Method]) -> tuple[str, ...]:
+    """The states that methods read, where each is one array, and read in the compute dtype."""
+    declared = definition.declared(Role.STATE)
+    read = [d for d in declared if any(d.name in m.reads for m in methods)]
+    plain = not any(d.optional or d.absent or d.members for d in read)
+    if not plain or any(m.stored for m in methods):
+        return ()
+    return tuple(d.name for d in read)
 
 
 def _calls_several_kinds(definition: Definition, method: Method) -> bool:

@@ -181,10 +181,12 @@ class Context:
         """Whether it returns new states."""
         return not self.is_own or self.needs[self.method.name].changes
 
-    def weight(self, name: str) -> str:
-        """The parameter of a method of one's own that is a weight, in the compute dtype."""
-        taken = self.method.names | self.parameters
-        return f"{name}_weight" if name in taken else name
+    def given_as(self, name: str) -> str:
+        """The parameter of a method of one's own that is a weight or a state, in the compute dtype."""
+        if name not in self.method.names | self.parameters:
+            return name
+        is_state = name in self.declared(Role.STATE)
+        return f"{name}_state" if is_state else f"{name}_weight"
 
     @property
     def compute_dtype(self) -> str | None:

@@ -38,7 +38,8 @@ def taken(context: Context) -> list[str]:
     found = []
     for weight in needs.weights:
         annotation = "jax.Array | None" if weight in optional else "jax.Array"
-        found.append(f"{context.weight(weight)}: {annotation}")
+        found.append(f"{context.given_as(weight)}: {annotation}")
+    found += [f"{context.given_as(state)}: jax.Array" for state in needs.states]
     trees = {
         f"trainables: {name}Trainables": needs.trainables,
         f"non_trainables: {name}NonTrainables": needs.non_trainables,

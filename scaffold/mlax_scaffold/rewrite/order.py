@@ -73,6 +73,13 @@ def _evaluated(node: cst.CSTNode, context: Context) -> Iterator[_Read | _Change]
             if node.value is not None:
                 yield from _evaluated(node.value, context)
             return
+        case cst.Call(func=cst.Name(value=name)) if name in context.needs:
+            # States that it is given stand first, and it reads them when all else is known.
+            needs = context.needs[name]
+            last = len(needs.weights) + len(needs.states)
+            for arg in (*node.args[last:], *node.args[:last]):
+                yield from _evaluated(arg, context)
+            return
         case cst.Call():
             states = _changed(node, context)
             if states is not None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from mlax_scaffold.model.definition import Role
+from mlax_scaffold.model.needs import reached
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.nodes import (
     fresh,
@@ -30,11 +31,18 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
         for d in context.definition.declared(Role.STATE)
         if not (d.optional or d.absent or d.members)
     }
-    states = sure & set(context.method.assigns)
+    states = sure & _set_by(context)
     if not states or context.compute_dtype is None:
         return function
     taken = local_names(function) | (context.taken - states)
     return cst.ensure_type(function.visit(_Blocks(states, taken)), cst.FunctionDef)
+
+
+def _set_by(context: Context) -> set[str]:
+    """The states that a method sets, or one of its own that it calls."""
+    methods = {m.name: m for m in context.definition.methods}
+    names = [n for n in reached(methods, context.method.name) if n in context.needs]
+    return {state for n in names for state in methods[n].assigns}
 
 
 class _Blocks(Transformer):

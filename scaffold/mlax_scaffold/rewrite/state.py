@@ -28,7 +28,9 @@ from mlax_scaffold.rewrite.traversal import Transformer
 def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     """See the module."""
     states = context.declared(Role.STATE)
-    used = states & {*context.method.reads, *context.method.assigns}
+    called = context.method.reads & set(context.needs)
+    handed = {state for name in called for state in context.needs[name].states}
+    used = states & {*context.method.reads, *context.method.assigns, *handed}
     if not used and not context.dynamic and not context.containers:
         return function
     transformer = _State(context, states)
@@ -42,6 +44,8 @@ class _State(Transformer):
         self.states = states
         mixed = context.containers.items()
         self.changing = states | {n for n, d in mixed if d.holds(Role.STATE)}
+        needs = context.needs.get(context.method.name)
+        self.given = () if needs is None else needs.states
 
     def _stored(self, target: cst.CSTNode) -> tuple[str, str] | None:
         """The field of `non_trainables` that a target is, and how its new value is stored."""
@@ -72,6 +76,8 @@ class _State(Transformer):
 
     def _read(self, name: str) -> str:
         """The state in the compute dtype, where it is floating."""
+        if name in self.given:
+            return self.context.given_as(name)
         state = f"non_trainables.{name}"
         dtype = self.context.compute_dtype
         if name in self.context.trees:

@@ -227,7 +227,7 @@ def _own_call(context: Context, name: str, call: cst.Call) -> str:
         key: needs.draws,
         context.compute_dtype or "None": needs.dtype,
     }
-    given = [f"self.{weight}" for weight in needs.weights]
+    given = [f"self.{name}" for name in (*needs.weights, *needs.states)]
     given += [text for text, wanted in taken.items() if wanted]
     return f"{name}({', '.join([*given, *positional, *inputs])})"
 

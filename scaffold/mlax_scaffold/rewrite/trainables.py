@@ -34,7 +34,7 @@ def rewrite(function: cst.FunctionDef, context: Context) -> cst.FunctionDef:
     if not weights & (context.method.reads | handed):
         return function
     if context.is_own:
-        given = {name: context.weight(name) for name in weights}
+        given = {name: context.given_as(name) for name in weights}
         return cst.ensure_type(function.visit(_Given(given)), cst.FunctionDef)
     uses = _Uses(weights)
     function.visit(uses)

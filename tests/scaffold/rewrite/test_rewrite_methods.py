@@ -223,6 +223,39 @@ LAYERS = {
         def forward(self, x: Float["..."]) -> Float["..."]:
             return self._twice(x)
         """,
+    "states_that_methods_read": """
+        def setup(self):
+            self.scale = trainable(normal(1.0), (3,))
+            self.mean = state(zeros, (3,))
+            self.width = state(ones, (3,))
+            self.calls = state(zeros, (), jnp.int32)
+
+        def _measured(self, x):
+            self.mean = self.mean * 0.5 + x[0] * self.scale
+            self.calls = self.calls + 1
+            return x
+
+        def _centred(self, x, mean=None):
+            if mean is None:
+                mean = self.mean
+            return (x - mean) / (self.width + 1.0) * (self.calls > 0)
+
+        def _restored(self, x):
+            return x * self.width + self.mean
+
+        def _both(self, x):
+            return self._restored(self._centred(x))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self._restored(x) + self._measured(x) * self._centred(x)
+            if self.training:
+                self.width = 0.5 * self.width + x[0] ** 2
+            rows = jax.vmap(self._centred)(self._both(y))
+            last, rows = lax.scan(
+                lambda c, row: (c + self._centred(row), self._restored(c)), self.mean, rows
+            )
+            return self._restored(rows) + last + self._centred(y, mean=1.0)
+        """,
     "lists_that_methods_hand_on": """
         def setup(self):
             self.first = [Plain(3), Plain(3)]
@@ -265,6 +298,7 @@ AGAIN = (
     "layers_of_loops_in_methods",
     "lists_that_are_looped_over_again",
     "lists_that_methods_hand_on",
+    "states_that_methods_read",
 )
 
 
@@ -273,12 +307,12 @@ def test_gradients_of_what_is_called_again_are_added_in_the_compute_dtype(
     name: str, examples: Examples
 ):
     module: Any = examples.module("nn", name)
-    weights, _, hyperparams = created(module)
+    weights, states, hyperparams = created(module)
 
     def loss(weights, x):
-        return module.fwd(x, weights, None, hyperparams)[0][0, 0]
+        return module.fwd(x, weights, states, hyperparams)[0][0, 0]
 
-    program = jax.make_jaxpr(jax.grad(loss))(weights, rows("bfloat16"))
+    program = jax.make_jaxpr(jax.grad(loss, argnums=(0, 1)))(weights, rows("bfloat16"))
     added = [e.outvars[0].aval for e in program.eqns if e.primitive.name == "add_any"]
     assert added
     assert {aval.dtype for aval in added} == {jnp.dtype("bfloat16")}
