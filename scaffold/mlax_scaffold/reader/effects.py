@@ -16,7 +16,7 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.library import Library, Traits
 from mlax_scaffold.model.needs import needs
-from mlax_scaffold.model.places import Member, meets
+from mlax_scaffold.model.places import Member, under
 from mlax_scaffold.reader.closures import Closures, closures, effects_in
 from mlax_scaffold.reader.constructs import Effect
 from mlax_scaffold.reader.containers.declared import step_of
@@ -113,7 +113,7 @@ def held_by(definition: Definition, library: Library) -> Held:
 
 
 def effect_at(held: Held, called: ast.expr, whole: Effect) -> Effect:
-    """What a call of the layer at a place of a container does, where the text tells it."""
+    """What calls of the layers at a place of a container, or below it, do, where the text tells it."""
     name = indexed_attribute(called)
     if name not in held:
         return whole
@@ -121,7 +121,7 @@ def effect_at(held: Held, called: ast.expr, whole: Effect) -> Effect:
     while isinstance(called, ast.Subscript):
         steps.insert(0, step_of(called.slice))
         called = called.value
-    found = [t for m, t in held[name or ""].items() if meets(m, steps)]
+    found = [t for m, t in held[name or ""].items() if under((m,), steps)]
     changes = any(t.stateful for t in found)
     return Effect(changes, any(t.draws for t in found), changes)
 

@@ -67,6 +67,14 @@ class _Places(Transformer):
         value = self._functions(updated_node.value)
         return updated_node if value is None else updated_node.with_changes(value=value)
 
+    def leave_IfExp(
+        self, original_node: cst.IfExp, updated_node: cst.IfExp
+    ) -> cst.IfExp:
+        body, orelse = map(self._functions, (updated_node.body, updated_node.orelse))
+        return updated_node.with_changes(
+            body=body or updated_node.body, orelse=orelse or updated_node.orelse
+        )
+
     def _functions(self, node: cst.BaseExpression) -> cst.BaseExpression | None:
         chain = chain_of(node)
         several = {*self.context.containers, *self.context.several}

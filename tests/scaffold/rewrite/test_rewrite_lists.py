@@ -46,6 +46,33 @@ LAYERS = {
                 y = self.table[i](y) + self._mapped(x, i % 2)
             return y
         """,
+    "lists_that_are_chosen": """
+        def setup(self):
+            self.short = [Scaled(3) for _ in range(2)]
+            self.long = [Scaled(1) for _ in range(4)]
+            self.table = [[Scaled(3), Scaled(1)], [Scaled(3)]]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            layers = self.short if x.ndim == 2 else self.long
+            for layer in layers:
+                x = layer(x) + 1.0
+            for layer in self.long if x.ndim == 2 else reversed(self.short):
+                x = layer(x) * 2.0
+            layers = self.long[1:] if x.ndim == 1 else self.short
+            for i in range(len(layers)):
+                x = layers[i](x) - i
+            for i in range(2):
+                some = self.short if i else self.long
+                x = x + [layer(x) for layer in some[1:]][0]
+            row = self.table[0 if x.ndim == 2 else 1]
+            for i, layer in enumerate(row if x.ndim else self.long):
+                x = layer(x) * (i + 1.0)
+            if x.ndim == 2:
+                some = self.long
+            else:
+                some = self.short
+            return some[-1](x) + [*map(lambda layer: layer(x), some)][0]
+        """,
     "every_kind_of_loop": """
         def setup(self):
             self.plains = [Scaled(3) for _ in range(2)]

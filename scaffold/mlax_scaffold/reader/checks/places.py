@@ -64,12 +64,22 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
         parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
         for node, message, hint in found.problems:
             parent = parents.get(node)
-            fix = as_method(source, node, parent)
-            fix = fix or in_dictionary(source, node, parent) or unrolled(source, node)
-            fix = fix or chosen_in_dictionary(source, node, method)
+            fix = _threaded(source, node, parent, method)
             fix = fix or called_where_used(source, node, parent)
             source.report(node, message, hint, fix=fix)
     return source.diagnostics
+
+
+def _threaded(
+    source: Source, node: ast.expr, parent: ast.AST | None, method: ast.FunctionDef
+) -> Fix | None:
+    """What has a layer called in a statement where it was a value."""
+    return (
+        as_method(source, node, parent)
+        or in_dictionary(source, node, parent)
+        or unrolled(source, node)
+        or chosen_in_dictionary(source, node, method)
+    )
 
 
 @dataclass
@@ -96,6 +106,8 @@ class _Places:
             self._visit(statement, "")
 
     def _visit(self, node: ast.AST, context: str) -> None:
+        if isinstance(node, ast.Subscript):
+            self.used.add(node.value)
         match node:
             case ast.Call(func=called):
                 self.used.add(called)
@@ -105,11 +117,8 @@ class _Places:
                 for function in functions_of(node, construct(node)):
                     name = function.id if isinstance(function, ast.Name) else ""
                     if self.variables.get(name) in self.structural:
-                        self._call(function, function, context or _SEVERAL[-1])
-            case (
-                ast.Attribute(value=ast.Attribute() as owner)
-                | ast.Subscript(value=ast.Attribute() as owner)
-            ):
+                        self._call(function, function, _of_value(context))
+            case ast.Attribute(value=ast.Attribute() | ast.Subscript() as owner):
                 self.used.add(owner)
             case ast.Compare(left=left):
                 self.used.add(left)
@@ -119,7 +128,13 @@ class _Places:
                 and isinstance(node.ctx, ast.Load)
                 and self_attribute(node) not in self.structural
             ):
-                self._call(node, node, context or _SEVERAL[-1])
+                self._call(node, node, _of_value(context))
+            case ast.Subscript(ctx=ast.Load()) if (
+                node not in self.used
+                and id(node) not in self.closures.functions
+                and indexed_attribute(node) in self.held
+            ):
+                self._call(node, node, _of_value(context))
             case ast.For() | ast.comprehension():
                 self.used.add(node.iter)
                 what = dict.fromkeys(self.sequences, "layers")
@@ -242,15 +257,18 @@ class _Places:
             f"`{unparsed(called)}` {' and '.join(what)}, and cannot be called in {context}",
             "Its state and keys must be threaded in order: call it in a "
             "statement of its own and use the result.",
-            fix=in_dictionary(self.source, node, parent)
-            or unrolled(self.source, called)
-            or as_method(self.source, node, parent),
+            fix=_threaded(self.source, node, parent, self.method),
         )
 
     def _parent(self, node: ast.AST) -> ast.AST | None:
         """What a part of the method stands in."""
         around = (p for p in walk(self.method) if node in ast.iter_child_nodes(p))
         return next(around, None)
+
+
+def _of_value(context: str) -> str:
+    """Where a layer is a function that is a value: what calls it gives it no key, wherever it stands."""
+    return context if context in _SEVERAL else _SEVERAL[-1]
 
 
 def _loop_fields(

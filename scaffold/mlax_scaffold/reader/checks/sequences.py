@@ -141,9 +141,18 @@ class Sequences:
                 return True
             case ast.Call(func=ast.Name(id=name)) if name in _ITERATORS:
                 return True
-            case ast.Call() | ast.keyword() | ast.Assign(value=ast.Attribute()):
+            case (
+                ast.Call()
+                | ast.keyword()
+                | ast.Assign(value=ast.Attribute())
+                | ast.IfExp()
+            ):
                 return True  # its layers as functions
         return isinstance(parent, ast.For | ast.comprehension | ast.Compare)
+
+    def _is_declared(self, node: ast.expr) -> bool:
+        name = self_attribute(node) or ""
+        return self.attributes.get(name) == "layers" and name in self.declared
 
     def _is_counted(self, node: ast.AST) -> bool:
         match self.parents[node]:
@@ -165,15 +174,17 @@ class Sequences:
                 several = self.attributes.get(self_attribute(node) or "") == "layers"
                 read = isinstance(use, ast.Attribute)
                 return owner is node and (called or read) and several
-        outer = parent
-        while is_part(outer) or (
-            isinstance(outer, ast.Call) and dotted(outer.func) in _ITERATORS
+        outer, chosen = parent, False
+        while (
+            is_part(outer)
+            or isinstance(outer, ast.IfExp)
+            or (isinstance(outer, ast.Call) and dotted(outer.func) in _ITERATORS)
         ):
+            chosen |= isinstance(outer, ast.IfExp)
             outer = self.parents[outer]
-        if isinstance(outer, ast.Call | ast.keyword | ast.Assign) and (
-            self.attributes.get(self_attribute(node) or "") == "layers"
-            and self_attribute(node) in self.declared
-        ):
+        if (
+            chosen or isinstance(outer, ast.Call | ast.keyword | ast.Assign)
+        ) and self._is_declared(node):
             return True  # its layers as functions
         if isinstance(outer, ast.For | ast.comprehension):
             return any(iterated is node for _, iterated in looped(outer))

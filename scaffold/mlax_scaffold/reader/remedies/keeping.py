@@ -52,7 +52,7 @@ def chosen_in_dictionary(
             names = [n for n, values in _chosen(own) if _stands(values, layer)]
             if names:
                 layers = _together(owner, {layer.attr})
-                other = f"{names[0]}_layers"
+                other = f"{names[0].rpartition(' ')[2]}_layers"
                 return _kept(source, owner, layers, other) if layers else None
     return None
 
@@ -77,12 +77,16 @@ def _together(owner: ast.ClassDef, names: set[str]) -> list[ast.expr]:
 
 
 def _chosen(method: ast.FunctionDef) -> list[tuple[str, list[ast.expr]]]:
-    """The names that a method assigns to, with all that each may be."""
+    """The names that a method assigns to, with all that each may be, and what each loop chooses."""
     found: dict[str, list[ast.expr]] = {}
     for node in ast.walk(method):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found.setdefault(name, []).extend(w.value for w in ways(value, ()))
+            case ast.For(iter=ast.IfExp() as chosen) | ast.comprehension(
+                iter=ast.IfExp() as chosen
+            ):
+                found[f"{len(found)} chosen"] = [w.value for w in ways(chosen, ())]
     return [*found.items()]
 
 
