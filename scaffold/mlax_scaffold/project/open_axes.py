@@ -62,14 +62,15 @@ def with_sizes(traced: Definition, failure: Failure) -> list[Diagnostic]:
 
 
 def with_shapes(traced: Definition, failure: Failure) -> list[Diagnostic]:
-    """Inputs of any shape, by their types, of which the code takes some shapes alone."""
+    """Inputs whose types say any shape, or are guessed to say another one than that which the code takes."""
     source = Source(traced.source, traced.text)
     summary = failure.message.strip().split("\n")[0]
     for place, shape, fix in reshaped(source, traced.name, failure.types):
+        said = "any" if source.text_of(place).strip("\"'") == "..." else "another"
         source.report(
             place,
-            f'the code fits this where its shape is "{shape}", and its type says any',
-            f"With others: {summary}",
+            f'the code fits this where its shape is "{shape}", and its type says {said}',
+            f"With others: {summary}" if summary else "",
             fix=fix,
         )
     return source.diagnostics

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -17,6 +17,7 @@ from mlax_scaffold.project.calls_of_layers import (
     with_sequences,
 )
 from mlax_scaffold.project.missing_names import explained_name
+from mlax_scaffold.project.open_axes import with_shapes
 from mlax_scaffold.project.progress import plural, progress
 from mlax_scaffold.project.settings import import_root
 from mlax_scaffold.project.staging import Stage, staged_package
@@ -25,6 +26,7 @@ from mlax_scaffold.project.trial_failures import Failure
 from mlax_scaffold.project.trial_program import PROGRAM
 from mlax_scaffold.project.tried import Keys, Tried
 from mlax_scaffold.project.workspace import Generation, Workspace
+from mlax_scaffold.reader.axes.trying import shapes_to_try
 from mlax_scaffold.reader.remedies.mending import mend
 from mlax_scaffold.render.scratch import fill
 from mlax_scaffold.write import Plan
@@ -143,6 +145,8 @@ def _traced(
         given = {
             "source": definition.source,
             "definition": _name(definition),
+            "owner": definition.name,
+            "guesses": _guesses(workspace, definition),
             "text": definition.text,
             "imports": imports,
             # The package's names are there without an import.
@@ -155,6 +159,15 @@ def _traced(
         }
         traced.append((definition, given))
     return traced
+
+
+def _guesses(workspace: Workspace, definition: Definition) -> Mapping[str, list[str]]:
+    """The shapes that inputs may have which are not typed in the spec as its author wrote it."""
+    written = _on_disk(os.path.join(workspace.root, definition.source))
+    if written is None or written == definition.text:
+        return {}
+    given = written, definition.text, definition.name, definition.source
+    return shapes_to_try(*given)
 
 
 def _own_modules(made: Generation, definition: Definition) -> list[str]:
@@ -241,6 +254,9 @@ def _findings(made: Generation, failures: Iterable[Failure]) -> list[Diagnostic]
     for failure in failures:
         if failure.name is not None:
             found += explained_name(definitions[failure.source], failure.name)
+            continue
+        if "Tied" in failure.kinds:
+            found += with_shapes(traced[failure.definition], failure)
             continue
         if "OneStep" in failure.kinds:
             found += explained_step(traced[failure.definition])

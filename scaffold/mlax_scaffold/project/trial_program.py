@@ -121,6 +121,8 @@ def traces(traced):
         if isinstance(error, TypeError) and (met := met_wider(trace)):
             return [met | {"source": traced["source"]}]
         contract = tried.contract_of(traced["cases"], error)
+        if contract and (shapes := tried.shapes_of(traced["cases"], traced["owner"], traced["guesses"])):
+            return [failure(error, source=traced["source"]) | {"always": True, "types": shapes}]
         always = contract and tried.refused(contract)
         if contract and always is None and (never := tried.refused_with_defaults(contract)):
             return [failure(never, source=traced["source"]) | {"always": True, "default": True}]
@@ -136,6 +138,9 @@ def traces(traced):
             if " must have shape (" in found[0]["message"]:
                 found[0]["others"] = tried.refusals(contract)
         return found if always or not contract else found + of_other_dtypes(traced, contract)
+    if traced["guesses"] and (shapes := tried.looser_shapes_of(traced["cases"], traced["owner"], traced["guesses"])):
+        told = {"module": "", "source": traced["source"], "kinds": ["Tied"], "message": "", "frames": []}
+        return [told | {"types": shapes}]
     if not traced["code"]:
         # Of what no example can be made, a case of the tests tells whether anything is taken.
         contract = tried.contract_of(traced["cases"], ValueError())

@@ -11,7 +11,15 @@ import itertools
 import random
 import re
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -31,6 +39,8 @@ _SEEDS = 40
 """So many values of hyperparameters are drawn, to find some that the layer takes."""
 _MOST_TOGETHER = 4
 """Of so many axes of one size it is asked which of them go together."""
+_MOST_APART = 6
+"""Of so many axes of one size it is asked which of them go with which."""
 _STUCK = 3
 """After so many of them for which no size comes further than another, none is found."""
 
@@ -60,14 +70,49 @@ class _Solving:
         return chosen
 
 
-def solved(make: Make[Any], among: Callable[[BaseException], Any]) -> dict[str, str]:
+@dataclass(frozen=True)
+class _Numbered:
+    """Picks as another one does, but for the numbers of axes."""
+
+    pick: Any
+    numbers: Mapping[str, int]
+
+    def __call__(self, name: str, domain: Domain[T]) -> T:
+        picked = self.pick(name, domain)
+        number = self.numbers.get(name.removeprefix("number of "))
+        return number if number in domain.values else picked  # type: ignore[return-value]
+
+
+def are_free(make: Make[Any], numbers: Mapping[str, int] | None = None) -> bool:
+    """Whether the layer takes sizes of all open axes that have nothing in common.
+
+    Args:
+        make: makes a situation of the layer; raises Unfit where sizes do not fit.
+        numbers: how many axes there are of each `*name`, where another number than the least is asked for.
+    """
+
+    def told(pick: Any) -> Any:
+        return make(_Numbered(pick, numbers or {}))
+
+    try:
+        return _holds(told, {}, (), (), range(_SEEDS), apart=True)
+    except Exception:
+        return False
+
+
+def solved(
+    make: Make[Any],
+    among: Callable[[BaseException], Any],
+    seconds: float = SECONDS,
+) -> dict[str, str]:
     """What each open axis is, as shapes say it; nothing where that is not found.
 
     Args:
         make: makes a situation of the layer; raises Unfit where sizes do not fit.
         among: how far a call came that raised the error: more is further.
+        seconds: so long they are looked for, of processor time.
     """
-    end = time.process_time() + SECONDS
+    end = time.process_time() + seconds
     found: list[Solved] = []
     stuck = 0
     seeds = iter(range(_SEEDS))
@@ -102,15 +147,19 @@ def _holds(
     axes: Iterable[str],
     bound: Container[str],
     seeds: Sequence[int],
+    apart: bool = False,
 ) -> bool:
-    """Whether the layer takes what follows for other hyperparameters, and other sizes of what is open."""
+    """Whether the layer takes what follows for other hyperparameters, and other sizes of what is open.
+
+    `apart` says that axes which are not known have sizes of their own, too.
+    """
     others = [axis for axis in axes if axis not in texts]
     # What is not bound may have a limit.
     free = {a: 3 + i if a in bound else 2 for i, a in enumerate(others)}
 
     def size(axis: str, values: Mapping[str, Any]) -> int:
         if axis not in texts:
-            return free.get(axis, 3)
+            return free.setdefault(axis, 3 + len(free)) if apart else free.get(axis, 3)
         return _evaluated(texts[axis], {**values, **free})
 
     taken = 0
@@ -192,7 +241,10 @@ class _Search:
         return Solved(axes, frozenset(bound), together, self.values)
 
     def _apart(self, axes: dict[str, int], bound: Iterable[str]) -> dict[str, int]:
-        """Other sizes of bound axes with those of their multiples, so that height is told from width."""
+        """Other sizes of bound axes with those of their multiples, so that height is told from width.
+
+        Of axes of one size, those get another one together that go with no others.
+        """
         more = (
             self.start - 2
         )  # another one for each start: no size is another one and a number
@@ -205,6 +257,13 @@ class _Search:
                 if self._reached(moved) is None:
                     axes = moved
                     break
+        for size in sorted({axes[axis] for axis in bound}):
+            same = [a for a in axes if a in bound and axes[a] == size]
+            for group in _groups(same[:_MOST_APART]):
+                moved = {**axes, **dict.fromkeys(group, _unlike(axes.values()))}
+                kept = all(axes[axis] == size for axis in group)
+                if kept and self._reached(moved) is None:
+                    axes = moved
         return axes
 
     def _guessed(self, guesses: Iterable[Mapping[str, str]]) -> dict[str, int] | None:
@@ -264,6 +323,18 @@ class _Search:
         # Larger ones first: what an axis was for another start is no number by that.
         common = sorted(_COMMON, key=lambda size: size < self.start)
         return list(dict.fromkeys((*_sizes_of(self.values.values()), *common)))
+
+
+def _unlike(sizes: Collection[int]) -> int:
+    """A size that is no multiple of another one, and not next to it."""
+    near = {k * size + i for size in sizes for k in (1, *FACTORS) for i in (-1, 0, 1)}
+    return next(n for n in itertools.count(max(sizes) + 2) if n not in near)
+
+
+def _groups(axes: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Some of the axes that may go together, the fewest first, and not all of them."""
+    for count in range(2, len(axes) - 1):
+        yield from itertools.combinations(axes, count)
 
 
 def _trials(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from mlax_scaffold.testing import picks, untaken
+from mlax_scaffold.testing import guesses, picks, solving, untaken
 from mlax_scaffold.testing.by_default import (
     refusals_by_default,
     refused_by_default,
@@ -18,7 +19,6 @@ from mlax_scaffold.testing.by_default import (
 from mlax_scaffold.testing.contract import Contract
 from mlax_scaffold.testing.layer_claims import have_the_annotated_shapes
 from mlax_scaffold.testing.ranks import candidates, with_sizes
-from mlax_scaffold.testing.solving import solved
 from mlax_scaffold.testing.toys import Toy
 
 SECONDS = 60.0
@@ -84,7 +84,9 @@ class Tried:
             return {}
         return {n: c for n, c in names.items() if n == "cases" or n.endswith("_cases")}
 
-    def sizes_of(self, contract: Contract[Any]) -> Mapping[str, Any]:
+    def sizes_of(
+        self, contract: Contract[Any], seconds: float = solving.SECONDS
+    ) -> Mapping[str, Any]:
         """What axes have to be that the types leave open."""
 
         def reached(error: BaseException) -> list[int | None]:
@@ -92,7 +94,8 @@ class Tried:
             return [f.lineno for f in frames if f.filename.startswith(self.root)]
 
         try:
-            return solved(self.within_time(contract).make, reached)
+            make = self.within_time(contract).make
+            return solving.solved(make, reached, seconds)
         except Exception:
             return {}
 
@@ -107,6 +110,57 @@ class Tried:
             if sizes or self.refused(contract) is None:
                 return with_sizes(shapes, sizes)
         return {}
+
+    def shapes_of(
+        self, cases: Cases, owner: str, shapes: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """The shapes of inputs whose types were guessed with which a definition is taken most plainly.
+
+        Args:
+            cases: those of its tests.
+            owner: its name, in messages.
+            shapes: those that each input may have, the likeliest first.
+        """
+        return self._guessed(cases, owner, shapes, guesses.plainest)
+
+    def looser_shapes_of(
+        self, cases: Cases, owner: str, shapes: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """The shapes of such inputs where fewer axes are tied than it was guessed; see `shapes_of`."""
+        contract = self.contracts_of(cases).get("cases")
+        if contract is None or not shapes:
+            return {}
+        try:
+            fields = contract.spec.load()._fields_.annotations
+        except Exception:
+            return {}
+        choose = partial(guesses.loosest, text=cases[1], fields=fields)
+        return self._guessed(cases, owner, shapes, choose)
+
+    def _guessed(
+        self,
+        cases: Cases,
+        owner: str,
+        shapes: Mapping[str, Sequence[str]],
+        choose: Callable[..., Mapping[str, str]],
+    ) -> Mapping[str, str]:
+        path, text = cases
+        package = _package_of(text)
+
+        def contract_of(given: Mapping[str, str]) -> Contract[Any] | None:
+            changed = path, guesses.replaced(text, given)
+            return self.contracts_of(changed).get("cases")
+
+        def solve(contract: Contract[Any]) -> Mapping[str, str] | None:
+            sizes = self.sizes_of(contract, guesses.SECONDS)
+            make = self.within_time(contract).make
+            return sizes if sizes or solving.are_free(make) else None
+
+        if not shapes or not package:
+            return {}
+        with guesses.unchecked(package, owner, [*shapes]):
+            found = choose(shapes, contract_of=contract_of, solve=solve)
+        return {} if guesses.shapes_in(text, found) == found else found
 
     def refused(self, contract: Contract[Any]) -> BaseException | None:
         """What every case of the generated tests is refused with; None where one is taken.
@@ -204,6 +258,12 @@ class Tried:
             return refusals_by_default(self.within_time(contract).make, fields.defaults)
         except Exception:
             return []
+
+
+def _package_of(text: str) -> str:
+    """The package that generated tests are of; empty where none is imported."""
+    found = re.search(r"(?m)^from (\w[\w.]*) import graph$", text)
+    return found[1] if found else ""
 
 
 def _keeps_shapes(situation: Any) -> bool:

@@ -41,6 +41,11 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
     return ANY
 
 
+def known_of(source: Source, method: ast.FunctionDef) -> Mapping[str, Known]:
+    """What the body of a method or a function says of its inputs, by name."""
+    return next((inputs for _, inputs, _ in _read(source, method)), {})
+
+
 def _first(source: Source, method: ast.FunctionDef, name: str) -> str:
     """The type of the first input of a method, as it is written or by what the body does with it."""
     first = next((a for a in method.args.args if a.arg != "self"), None)

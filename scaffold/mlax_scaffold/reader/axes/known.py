@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
 
-_NAMES = {
+NAMES = {
     1: ("batch",),
     2: ("batch", "features"),
     3: ("batch", "length", "features"),
@@ -52,6 +52,8 @@ class Known:
     kind: str = "Float"
     exact: int | None = None
     """The number of axes, where something says it."""
+    counted: bool = False
+    """Whether the code itself asks for that number: it takes the shape apart, or turns all axes around."""
     least: int = 0
     """There are so many at least."""
     front: int = 0
@@ -98,6 +100,11 @@ class Known:
         if self.exact is None:
             self.exact = count
         self.least = max(self.least, count)
+
+    def counts(self, count: int) -> None:
+        """It has so many axes, or the code fails."""
+        self.counted = self.counted or self.exact is None
+        self.has(count)
 
     def at(self, axis: int, *, front: bool = False) -> None:
         """It has that axis; `front` says that it is not the last one."""
@@ -230,7 +237,7 @@ class Known:
             return "_"
         if axis < 0:
             count = self.rear + 1
-        names = _NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
+        names = NAMES.get(count, tuple(f"axis_{i}" for i in range(count)))
         if count > 3 and 1 in self.axes and not {-1, count - 1} & {*self.axes}:
             names = ("batch", "channels", *names[1:-1])
         if axis in (count - 1, -1) and count > 1 and self.kind == "Float":

@@ -84,7 +84,7 @@ def unpacked(known: Known, names: list[ast.expr], scope: Scope) -> None:
     """`a, b, c = x.shape`."""
     stars = [i for i, n in enumerate(names) if isinstance(n, ast.Starred)]
     if not stars:
-        known.has(len(names))
+        known.counts(len(names))
     for i, node in enumerate(names):
         if isinstance(node, ast.Starred):
             continue
@@ -213,7 +213,7 @@ def called(
     if name in _ALL_AXES:
         order = rest[0].elts if rest and isinstance(rest[0], ast.Tuple) else rest
         if order and all(integer(part) is not None for part in order):
-            yield alias, partial(_has, count=len(order))
+            yield alias, lambda known: known.counts(len(order))
     elif name in ("swapaxes", "moveaxis"):
         numbers = [integer(part) for part in rest[:2]]
         # The first two change places where time is to stand first: neither is the last one.
@@ -321,7 +321,7 @@ def einsum(
             continue
         front, dots, back = term.partition("...")
         if not dots:
-            alias.known.has(len(front))
+            alias.known.counts(len(front))
         for i, letter in enumerate(front):
             if alias.whole or i + 1 < len(front) or dots:
                 alias.known.call(i, sizes.get(letter, ""))

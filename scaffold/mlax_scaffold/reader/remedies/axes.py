@@ -36,12 +36,12 @@ def renamed(
 def reshaped(
     source: Source, owner: str, shapes: Mapping[str, str]
 ) -> Iterator[tuple[ast.AST, str, Fix]]:
-    """The types of inputs of which nothing is said, with shapes by the names of the inputs."""
+    """The types of inputs with other shapes, by the names of the inputs."""
     for function in _functions(source.tree, owner):
         for argument in (*function.args.posonlyargs, *function.args.args):
             texts = [*_shapes(argument.annotation)] if argument.annotation else []
             shape = shapes.get(argument.arg)
-            if shape and len(texts) == 1 and texts[0].value == "...":
+            if shape and len(texts) == 1 and texts[0].value != shape:
                 fix = Fix((source.edit(texts[0], f'"{shape}"'),))
                 yield texts[0], shape, fix
 

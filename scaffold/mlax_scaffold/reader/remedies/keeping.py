@@ -83,8 +83,9 @@ def _chosen(method: ast.FunctionDef) -> list[tuple[str, list[ast.expr]]]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found.setdefault(name, []).extend(w.value for w in ways(value, ()))
-            case ast.For(iter=ast.IfExp() as chosen) | ast.comprehension(
-                iter=ast.IfExp() as chosen
+            case (
+                ast.For(iter=ast.IfExp() as chosen)
+                | ast.comprehension(iter=ast.IfExp() as chosen)
             ):
                 found[f"{len(found)} chosen"] = [w.value for w in ways(chosen, ())]
     return [*found.items()]

@@ -1,0 +1,100 @@
+"""Shapes that an input may have whose type was guessed, for the trial to choose among: the likeliest first.
+
+What reads an input says of most of its axes what they are, and of others no more than that they are there.
+No two inputs share the name of an axis here: what ties them, the trial finds.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.reader.axes import known_of
+from mlax_scaffold.reader.axes.known import NAMES, Known
+from mlax_scaffold.reader.remedies.classes import CALLED
+from mlax_scaffold.reader.source import Source
+
+_NAMED = ("forward", *CALLED["forward"])
+_MOST = 5
+"""So many axes an input has at most."""
+_NEAR = (0, 1, -1, 2)
+"""How many axes more or fewer than guessed an input may have, the likeliest first."""
+
+
+def shapes_to_try(
+    before: str, after: str, owner: str, path: str
+) -> Mapping[str, list[str]]:
+    """The shapes of each input of a definition that has a type in one text, and none in the other.
+
+    Args:
+        before: the text of the spec as its author wrote it.
+        after: the text with the types that were guessed.
+        owner: the name of the class or the function.
+        path: the spec.
+    """
+    try:
+        written = _entry(ast.parse(before), owner)
+        tree = ast.parse(after)
+    except SyntaxError:
+        return {}
+    method = _entry(tree, owner)
+    if written is None or method is None:
+        return {}
+    bare = {a.arg for a in written.args.args if a.annotation is None}
+    guessed = [a for a in method.args.args if a.arg in bare and a.arg != "self"]
+    shapes = {a.arg: _shape(a.annotation) for a in guessed}
+    for argument in guessed:
+        argument.annotation = None
+    source = Source(path, ast.unparse(tree))
+    read = _entry(source.tree, owner)
+    if read is None:
+        return {}
+    inputs = known_of(source, read)
+    return {
+        name: [*_candidates(inputs[name], shape)]
+        for name, shape in shapes.items()
+        if shape is not None and name in inputs
+    }
+
+
+def _entry(tree: ast.Module, owner: str) -> ast.FunctionDef | None:
+    """`forward` of a class, whatever it is called there, or the function."""
+    for part in tree.body:
+        match part:
+            case ast.FunctionDef(name=name) if name == owner:
+                return part
+            case ast.ClassDef(name=name, body=body) if name == owner:
+                methods = (s for s in body if isinstance(s, ast.FunctionDef))
+                named = (m for m in methods if m.name in _NAMED)
+                return next(named, None)
+    return None
+
+
+def _shape(type_: ast.expr | None) -> str | None:
+    """The shape in the type of one array that is always there."""
+    match type_:
+        case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(text))):
+            return text
+    return None
+
+
+def _candidates(known: Known, shape: str) -> Iterator[str]:
+    words = shape.split()
+    named = [w for w in words if not w.startswith(("*", "..."))]
+    guessed = len(named) + (len(named) < len(words))
+    if not known.counted and (len(named) < len(words)):
+        *_, last = _words(known, max(guessed, 2))
+        yield f"*batch {last}"
+    for more in (0,) if known.counted else _NEAR:
+        if 0 < guessed + more <= _MOST:
+            yield " ".join(_words(known, guessed + more))
+
+
+def _words(known: Known, count: int) -> Iterator[str]:
+    """So many axes: their sizes where these are known, and names that no other input has."""
+    usual = NAMES[count] if count > 1 else ("features",)
+    if known.kind != "Float":
+        usual = ("batch", "length", *(f"axis_{i}" for i in range(count)))
+    for axis in range(count):
+        sizes = (known.axes.get(place) for place in (axis, axis - count))
+        yield next(filter(None, sizes), None) or f"{known.name}_{usual[axis]}"
