@@ -35,6 +35,16 @@ LAYERS = {
                 x = scale(x)
             return x
         """,
+    "shapes_of_the_weights_of_a_layer": """
+        def setup(self):
+            self.inner = Plain(3)
+            self.size = self.inner.scale.shape[0]
+            self.gain = trainable(normal(1.0), self.inner.scale.shape)
+            self.bias = trainable(normal(1.0), (1, self.inner.scale.shape[-1]))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self.inner(x) * self.gain * self.size + self.bias
+        """,
     "filled": """
         def setup(self):
             self.scales = {}
