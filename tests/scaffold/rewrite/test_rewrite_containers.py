@@ -45,6 +45,21 @@ LAYERS = {
         def forward(self, x: Float["..."]) -> Float["..."]:
             return self.inner(x) * self.gain * self.size + self.bias
         """,
+    "one_layer_or_several": """
+        deep: bool = False  #: whether it is one
+
+        def setup(self):
+            if self.deep:
+                self.block = Plain(3)
+            else:
+                self.block = [Plain(3) for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for t in range(2):
+                block = self.block if self.deep else self.block[t]
+                x = block(x) + t
+            return x + (self.block(x) if self.deep else self.block[1](x))
+        """,
     "filled": """
         def setup(self):
             self.scales = {}
@@ -374,6 +389,7 @@ CASES = [
             "methods_of_what_is_held",
             "layers_that_are_handed_on",
             "states_in_conditional_expressions",
+            "one_layer_or_several",
             "layers_that_may_be_missing",
         )
     ),
