@@ -60,6 +60,28 @@ LAYERS = {
                 x = block(x) + t
             return x + (self.block(x) if self.deep else self.block[1](x))
         """,
+    "targets_in_targets": """
+        def setup(self):
+            self.blocks = [
+                [Counter(), [Plain(3), (Noise(), trainable(normal(1.0), (3,)))]]
+                for _ in range(2)
+            ]
+            self.rows = [(Plain(3), trainable(normal(1.0), (2, 3))) for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for counter, (scale, (noise, gain)) in self.blocks:
+                x = noise(scale(counter(x))) * gain
+            for i, (counter, (scale, (_, gain))) in enumerate(self.blocks):
+                x = scale(counter(x)) + i * gain
+            counter, (scale, (noise, gain)) = self.blocks[1]
+            x = noise(scale(counter(x))) + gain
+            [(first, rows), (last, _)] = self.rows
+            one, other = [
+                last(scale(first(x))) * gain * rows[0]
+                for _, (scale, (_, gain)) in reversed(self.blocks)
+            ]
+            return one - other
+        """,
     "filled": """
         def setup(self):
             self.scales = {}
