@@ -82,6 +82,34 @@ LAYERS = {
             ]
             return one - other
         """,
+    "kinds_of_layers": """
+        deep: bool = False  #: which of two it is
+
+        def setup(self):
+            if self.deep:
+                self.either = Plain(3)
+            else:
+                self.either = Counter()
+            self.one = Plain(3)
+            self.maybe = Plain(3) if self.deep else None
+            self.parts = [Plain(3), Counter(), None]
+
+        def _scaled(self, layer, x):
+            return layer(x) * (2.0 if isinstance(layer, (Plain, Noise)) else 3.0)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.either(x)
+            if isinstance(self.either, Counter):
+                x = x + 1.0
+            x = x * 5.0 if isinstance(self.one, Plain) else x
+            x = x * 7.0 if isinstance(self.maybe, Plain) else self.one(x)
+            for layer in self.parts:
+                if isinstance(layer, Counter):
+                    x = layer(x) + 11.0
+                elif layer is not None:
+                    x = layer(x) * 13.0
+            return self._scaled(self.parts[0], x) + self._scaled(self.parts[1], x)
+        """,
     "filled": """
         def setup(self):
             self.scales = {}
@@ -412,6 +440,7 @@ CASES = [
             "layers_that_are_handed_on",
             "states_in_conditional_expressions",
             "one_layer_or_several",
+            "kinds_of_layers",
             "layers_that_may_be_missing",
         )
     ),
