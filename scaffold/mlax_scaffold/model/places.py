@@ -11,6 +11,7 @@ STRUCTURAL = (
     *(
         "dict",
         "enumerate",
+        "isinstance",
         "len",
         "list",
         "range",

@@ -110,6 +110,7 @@ def traces(traced):
     tree = ast.parse(traced["code"])
     tree.body = [s for s in tree.body if not isinstance(s, ast.Assert)]
     code = compile(tree, "<example>", "exec")
+    guessed = traced["cases"], traced["owner"], traced["guesses"]
     def trace():
         return jax.make_jaxpr(lambda: exec(code, names) or names.get("y"))()
 
@@ -121,7 +122,7 @@ def traces(traced):
         if isinstance(error, TypeError) and (met := met_wider(trace)):
             return [met | {"source": traced["source"]}]
         contract = tried.contract_of(traced["cases"], error)
-        if contract and (shapes := tried.shapes_of(traced["cases"], traced["owner"], traced["guesses"])):
+        if contract and (shapes := tried.shapes_of(*guessed)):
             return [failure(error, source=traced["source"]) | {"always": True, "types": shapes}]
         always = contract and tried.refused(contract)
         if contract and always is None and (never := tried.refused_with_defaults(contract)):
@@ -138,7 +139,7 @@ def traces(traced):
             if " must have shape (" in found[0]["message"]:
                 found[0]["others"] = tried.refusals(contract)
         return found if always or not contract else found + of_other_dtypes(traced, contract)
-    if traced["guesses"] and (shapes := tried.looser_shapes_of(traced["cases"], traced["owner"], traced["guesses"])):
+    if shapes := tried.looser_shapes_of(*guessed):
         told = {"module": "", "source": traced["source"], "kinds": ["Tied"], "message": "", "frames": []}
         return [told | {"types": shapes}]
     if not traced["code"]:

@@ -19,6 +19,7 @@ from mlax_scaffold.reader.checks.declared_shapes import check_alone
 from mlax_scaffold.reader.checks.initial_arrays import is_initial_array
 from mlax_scaffold.reader.remedies.counters import counted, takes_trees
 from mlax_scaffold.reader.remedies.derived import derived
+from mlax_scaffold.reader.remedies.drawn_locals import drawn_in_locals
 from mlax_scaffold.reader.remedies.given_keys import draws
 from mlax_scaffold.reader.remedies.leaves import chosen_by_leaf
 from mlax_scaffold.reader.remedies.mapped_moments import of_each_leaf
@@ -280,6 +281,9 @@ class Declaring(Branches):
             fix = shaped(self.source, self.method, call)
             arrays = len(arguments) == 1 and not keywords and role is Role.TRAINABLE
             arrays = arrays and not is_initializer(arguments[0], self._meanings())
+            if arrays:
+                imports = self.scope.imports
+                fix = fix or drawn_in_locals(self.source, self.method, call, imports)
             hint = _INITIALIZERS if arrays and fix is None else ""
             self.source.report(call, f"expected {expected}", hint, fix=fix)
             return None

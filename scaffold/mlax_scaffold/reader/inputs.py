@@ -18,6 +18,7 @@ from mlax_scaffold.reader.axes import parts_of, type_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.sequences import PASSED
 from mlax_scaffold.reader.remedies.given_keys import as_drawn, as_input, draws
+from mlax_scaffold.reader.remedies.lengths import of_length
 from mlax_scaffold.reader.remedies.modes import told
 from mlax_scaffold.reader.remedies.names import renamed
 from mlax_scaffold.reader.remedies.number_inputs import (
@@ -204,6 +205,14 @@ def entry_inputs(
             )
             continue
         if _is_drawn(source, method, arg):
+            continue
+        if (measured := of_length(source, method, arg)) is not None:
+            source.report(
+                arg,
+                f"`{arg.arg}` is no array, as inputs are",
+                "Take what is so long, and read its size.",
+                fix=measured,
+            )
             continue
         field = as_field(source, method, arg, default)
         if field is not None:

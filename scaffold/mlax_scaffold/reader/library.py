@@ -24,6 +24,7 @@ from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
 from mlax_scaffold.reader.checks.places import check_places
 from mlax_scaffold.reader.checks.positional import check_positional_hyperparameters
+from mlax_scaffold.reader.checks.read_of_given import check_read_of_given
 from mlax_scaffold.reader.checks.results import check_results
 from mlax_scaffold.reader.checks.shapes import check_shapes
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile
@@ -41,6 +42,7 @@ CHECKS = (
     check_parts,
     check_places,
     check_positional_hyperparameters,
+    check_read_of_given,
     check_results,
 )
 """What is checked of each definition, once all are read."""

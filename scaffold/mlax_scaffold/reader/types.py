@@ -22,6 +22,7 @@ from mlax_scaffold.model.shapes import ShapeError, parse_shape
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.words import WORDS
 from mlax_scaffold.reader.remedies.configurations import as_fields
+from mlax_scaffold.reader.remedies.functions_by_name import as_function
 from mlax_scaffold.reader.remedies.mappings import as_pairs
 from mlax_scaffold.reader.remedies.types import (
     array_type,
@@ -70,7 +71,8 @@ def read_hyper_type(
     given = unparsed(node)
     vocabulary = (*WORDS, "Literal", "PerDim", "tuple")
     close = "" if given in vocabulary else did_you_mean(given, vocabulary)
-    fix = as_pairs(source, node) or field_type(source, whole)
+    fix = as_pairs(source, node) or as_function(source, node)
+    fix = fix or field_type(source, whole)
     last = given.rpartition(".")[2]
     if fix is None and last in ("Array", "ndarray", "Tensor", "DeviceArray"):
         source.report(

@@ -7,6 +7,7 @@ import libcst as cst
 from mlax_scaffold.model.definition import Declaration, Kind, MethodRole, Role
 from mlax_scaffold.model.expressions import Expression
 from mlax_scaffold.rewrite import members
+from mlax_scaffold.rewrite.chains import attribute_at
 from mlax_scaffold.rewrite.context import Context
 from mlax_scaffold.rewrite.frozen import read_later
 from mlax_scaffold.rewrite.hoist import arguments_text, keyword_text
@@ -280,7 +281,7 @@ class _Setup(Transformer):
             state = original_node.attr.value == "state"
             if state and owner in self.context.sub_optimizers:
                 return expression(f"{owner}_state")
-            return updated_node
+            return self._shape(original_node) or updated_node
         whole = self.context.method.role is MethodRole.SETUP_TREE
         if whole and name in self.context.fields("mask"):
             of_each = self.context.definition.word(name).of_each
@@ -293,6 +294,20 @@ class _Setup(Transformer):
             return expression(f"{name}_hyperparams")
         method = self.context.definition.method(name)
         return expression(name if method is None else f"hyperparams.{name}")
+
+    def _shape(self, node: cst.Attribute) -> cst.BaseExpression | None:
+        """`self.layer.kernel.shape`, which is there as soon as the layer is made."""
+        owner = node.value
+        if node.attr.value != "shape" or self_attribute(owner) is not None:
+            return None
+        chain, name = attribute_at(owner) or (None, "")
+        if chain is None or chain.indices or not self._is_layer(chain.name):
+            return None
+        traits = self.context.traits[chain.name]
+        for kind, names in (("weights", traits.weights), ("state", traits.states)):
+            if name in names:
+                return expression(f"{chain.name}_{kind}.{name}.shape")
+        return None
 
     def _is_layer(self, name: str) -> bool:
         """Whether it is a layer of a declaration of its own, whose hyperparameters are read."""

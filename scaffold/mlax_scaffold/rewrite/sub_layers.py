@@ -146,6 +146,8 @@ class _Values(Transformer):
 
     def visit_Call(self, node: cst.Call) -> None:
         self.called.add(node.func)
+        if code(node.func) == "isinstance":
+            self.called |= {argument.value for argument in node.args}
 
     def visit_Attribute(self, node: cst.Attribute) -> None:
         self.called.add(node.value)

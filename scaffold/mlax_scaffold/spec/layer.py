@@ -346,6 +346,9 @@ class Layer(Holder, Threads):
                 return self._read_(name)
             if name in self._trees_:
                 return self._view_(name)
+            if name in self._declared_:
+                # `setup` of what it is part of asks for the shape.
+                return self._declared_[name]
             for known in (
                 self._hyperparameters_,
                 self._derived_,

@@ -89,6 +89,8 @@ class _Routes(NestedRoutes, ast.NodeTransformer):
             return self.run(node, run)
         number = ast.Constant(self.found.numbers.get(id(node)))
         name = self_attribute(node.func)
+        if ast.unparse(node.func) == "isinstance" and self_attribute(node.args[0]):
+            return node  # It asks for the kind of a layer.
         if ast.unparse(node.func) not in STRUCTURAL:
             given = [*node.args, *(k.value for k in node.keywords)]
             self.values |= {a for a in given if self._is_declared(self_attribute(a))}

@@ -1,4 +1,4 @@
-"""Shapes of inputs whose types were guessed: which of the likely ones the code takes, and what ties their axes.
+"""Shapes of inputs whose types were guessed: which of them the code takes, and what ties their axes.
 
 More than one often fits, where arrays are stretched over axes that they do not have, or a size happens to be
 that of a weight. The plainest is the one that needs the fewest such accidents.
@@ -209,7 +209,7 @@ def _stretched(contract: Contract[Any]) -> float:
 
 
 def _named(shapes: Mapping[str, str]) -> dict[str, str]:
-    """The shapes with the usual names of axes, which begin with that of the input where another one has it."""
+    """The shapes with the usual names of axes, behind that of the input where another one has it."""
     words = {word for shape in shapes.values() for word in shape.split()}
     names: dict[str, str] = {}
     for name, shape in shapes.items():

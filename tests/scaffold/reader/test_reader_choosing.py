@@ -224,6 +224,35 @@ def test_what_is_kept_is_an_operation(text: str):
     np.testing.assert_array_equal(found, [plain(self, s) for s in np.arange(20.0)])
 
 
+TREES = """
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import tree_where
+
+
+class Example:
+    def value(self, step):
+        grads = {"a": step, "b": step * 2.0}
+        if step > self.first:
+            grads = jax.tree.map(lambda g: g * self.low, grads)
+        return grads["a"] + grads["b"]
+"""
+
+
+def test_trees_are_chosen_leaf_by_leaf():
+    source = Source("specs/optim/example.py", TREES)
+    branch = next(n for n in ast.walk(source.tree) if isinstance(n, ast.If))
+    fix = chosen(source, branch.test)
+    assert fix is not None
+    changed, _ = applied(TREES, [fix])
+    assert "grads = tree_where(" in changed
+    plain, traced = value(TREES), value(changed)
+    self = SimpleNamespace(first=5.0, low=-0.5)
+    found = jax.vmap(lambda step: traced(self, step))(jnp.arange(20.0))
+    np.testing.assert_array_equal(found, [plain(self, s) for s in np.arange(20.0)])
+
+
 @pytest.mark.parametrize("text", ["step or self.first", "step and self.first"])
 def test_one_of_two_values_is_no_operation(text: str):
     body = f"        is_chosen = {text}\n        return is_chosen"

@@ -323,3 +323,28 @@ def test_functions_beside_a_definition_are_defaults(section):
             }
         case _:
             assert made.Example()(jnp.float32(4.0)) == 2.0
+
+
+TEXT_OF_AN_AXIS = '''
+from mlax_scaffold.spec import function
+
+
+@function
+def example(
+    x: Float["rows classes"],
+    *,
+    classes: str = "all",  #: which of them count
+    rows: float = 0.5,  #: a factor
+) -> Float["_"]:
+    """Sums of rows, or their first elements."""
+    return rows * (sum(x, axis=1) if classes == "all" else x[:, 0])
+'''
+
+
+def test_an_axis_with_the_name_of_what_is_no_size_is_any():
+    files = rendered(TEXT_OF_AN_AXIS, "functional")
+    made = ModuleType("odd_example")
+    exec(files["mlax/functional/_example.py"], vars(made))
+    x = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(made.example(x), [1.5, 6.0])
+    np.testing.assert_array_equal(made.example(x, classes="one", rows=1.0), [0.0, 3.0])

@@ -35,6 +35,81 @@ LAYERS = {
                 x = scale(x)
             return x
         """,
+    "shapes_of_the_weights_of_a_layer": """
+        def setup(self):
+            self.inner = Plain(3)
+            self.size = self.inner.scale.shape[0]
+            self.gain = trainable(normal(1.0), self.inner.scale.shape)
+            self.bias = trainable(normal(1.0), (1, self.inner.scale.shape[-1]))
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            return self.inner(x) * self.gain * self.size + self.bias
+        """,
+    "one_layer_or_several": """
+        deep: bool = False  #: whether it is one
+
+        def setup(self):
+            if self.deep:
+                self.block = Plain(3)
+            else:
+                self.block = [Plain(3) for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for t in range(2):
+                block = self.block if self.deep else self.block[t]
+                x = block(x) + t
+            return x + (self.block(x) if self.deep else self.block[1](x))
+        """,
+    "targets_in_targets": """
+        def setup(self):
+            self.blocks = [
+                [Counter(), [Plain(3), (Noise(), trainable(normal(1.0), (3,)))]]
+                for _ in range(2)
+            ]
+            self.rows = [(Plain(3), trainable(normal(1.0), (2, 3))) for _ in range(2)]
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            for counter, (scale, (noise, gain)) in self.blocks:
+                x = noise(scale(counter(x))) * gain
+            for i, (counter, (scale, (_, gain))) in enumerate(self.blocks):
+                x = scale(counter(x)) + i * gain
+            counter, (scale, (noise, gain)) = self.blocks[1]
+            x = noise(scale(counter(x))) + gain
+            [(first, rows), (last, _)] = self.rows
+            one, other = [
+                last(scale(first(x))) * gain * rows[0]
+                for _, (scale, (_, gain)) in reversed(self.blocks)
+            ]
+            return one - other
+        """,
+    "kinds_of_layers": """
+        deep: bool = False  #: which of two it is
+
+        def setup(self):
+            if self.deep:
+                self.either = Plain(3)
+            else:
+                self.either = Counter()
+            self.one = Plain(3)
+            self.maybe = Plain(3) if self.deep else None
+            self.parts = [Plain(3), Counter(), None]
+
+        def _scaled(self, layer, x):
+            return layer(x) * (2.0 if isinstance(layer, (Plain, Noise)) else 3.0)
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            x = self.either(x)
+            if isinstance(self.either, Counter):
+                x = x + 1.0
+            x = x * 5.0 if isinstance(self.one, Plain) else x
+            x = x * 7.0 if isinstance(self.maybe, Plain) else self.one(x)
+            for layer in self.parts:
+                if isinstance(layer, Counter):
+                    x = layer(x) + 11.0
+                elif layer is not None:
+                    x = layer(x) * 13.0
+            return self._scaled(self.parts[0], x) + self._scaled(self.parts[1], x)
+        """,
     "filled": """
         def setup(self):
             self.scales = {}
@@ -364,6 +439,8 @@ CASES = [
             "methods_of_what_is_held",
             "layers_that_are_handed_on",
             "states_in_conditional_expressions",
+            "one_layer_or_several",
+            "kinds_of_layers",
             "layers_that_may_be_missing",
         )
     ),

@@ -20,6 +20,13 @@ _DEPTH = 8
 """So many values are looked up, one in the other."""
 _KEEPS = ("abs", "exp", "log", "maximum", "minimum", "power", "sqrt", "square", "where")
 """Functions whose result is such a number where an argument is."""
+_OF_SEVERAL = frozenset(
+    (
+        *("add", "arctan2", "clip", "divide", "hypot", "maximum", "minimum"),
+        *("multiply", "power", "subtract", "where"),
+    )
+)
+"""Functions of several arrays, whose result is as wide as the widest."""
 
 
 def check_coefficients(
@@ -76,14 +83,27 @@ def _beside(
 ) -> Iterator[tuple[ast.expr, str]]:
     """The numbers of the step that are operands beside what leaves make, with the first of these."""
     for node in walk(function):
-        if not isinstance(node, ast.BinOp):
-            continue
-        for one, other in ((node.left, node.right), (node.right, node.left)):
-            names = {n.id for n in walk(other) if isinstance(n, ast.Name)}
+        operands = _operands(node)
+        for one in operands:
+            others = [n for o in operands if o is not one for n in walk(o)]
+            names = {n.id for n in others if isinstance(n, ast.Name)}
             beside = [leaf for leaf in leaves if leaf in names]
             own = {n.id for n in walk(one) if isinstance(n, ast.Name)}
             if beside and not own & {*leaves} and _is_number(one, known):
                 yield one, beside[0]
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    """What an operation is of whose result is as wide as any of it."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Call(func=ast.Attribute(value=ast.Name(), attr=called)) if (
+            called in _OF_SEVERAL
+        ):
+            arrays = node.args[1 if called == "where" else 0 :]
+            return [*arrays, *(k.value for k in node.keywords)]
+    return []
 
 
 def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.errors import Diagnostic
+from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.places import STRUCTURAL

@@ -150,17 +150,32 @@ class Iterating(Entering, ast.NodeVisitor):
                 item
             ):
                 variable = self.fresh("place")
-                outer = place(variable)
-                if container_of(self.members(outer)) == LIST:
+                parts = self.taken_apart(target, place(variable))
+                if parts:
                     self.change(target, variable)
-                    for number, part in enumerate(targets):
-                        inner = outer.item(Step(LIST, number), str(number))
-                        if isinstance(part, ast.Name):
-                            self.variables[part.id] = inner
+                    self.variables |= parts
+                else:
+                    self.bind(target, None)
             case _:
                 for part in walk(target):
                     if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                         self.variables.pop(part.id, None)
+
+    def taken_apart(self, target: ast.expr, place: Place) -> dict[str, Place]:
+        """What the names of `a, (b, c)` stand for, which is given a list; nothing of anything else."""
+        if not isinstance(target, ast.Tuple | ast.List):
+            return {}
+        if container_of(self.members(place)) != LIST:
+            return {}
+        found: dict[str, Place] = {}
+        for number, part in enumerate(target.elts):
+            inner = place.item(Step(LIST, number), str(number))
+            parts = {part.id: inner} if isinstance(part, ast.Name) else {}
+            parts = parts or self.taken_apart(part, inner)
+            if not parts:
+                return {}
+            found |= parts
+        return found
 
     def visit_For(self, node: ast.For) -> None:
         item, _ = self.iterated(node.iter, node, node.target)

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
-from mlax_scaffold.model.places import LIST, Step, container_of
 from mlax_scaffold.reader.containers.entries import Layers
 from mlax_scaffold.reader.containers.iterating import Iterating
 from mlax_scaffold.reader.containers.place import Given, Place, index_of, joined
@@ -124,17 +123,9 @@ class Naming(Iterating, ast.NodeVisitor):
         """What the names of a target stand for, where their value is a place."""
         if place is None or not self.members(place):
             return {}
-        match target:
-            case ast.Name(id=name):
-                return {name: place}
-            case ast.Tuple(elts=parts) if container_of(self.members(place)) == LIST:
-                names = [p.id for p in parts if isinstance(p, ast.Name)]
-                if len(names) == len(parts):
-                    return {
-                        n: place.item(Step(LIST, i), str(i))
-                        for i, n in enumerate(names)
-                    }
-        return {}
+        if isinstance(target, ast.Name):
+            return {target.id: place}
+        return self.taken_apart(target, place)
 
     def _value(self, node: ast.expr) -> None:
         """A layer that is given a name which may stand for others, too, is a function."""

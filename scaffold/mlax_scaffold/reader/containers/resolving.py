@@ -193,8 +193,9 @@ class _Method(Naming, ast.NodeVisitor):
                 index, ast.Slice
             ):
                 outer = self.place(owner)
-                inside = outer and self.members(outer)
-                if outer is None or not inside or not container_of(inside):
+                # Under a condition, it may be a layer itself.
+                inside = [m for m in self.members(outer) if m.steps] if outer else []
+                if outer is None or not container_of(inside):
                     return None
                 step = step_of(index)
                 step = replace(step, container=container_of(inside))

@@ -21,13 +21,13 @@ from mlax_scaffold.reader.remedies.bindings import (
     stored_in,
     target_name,
 )
-from mlax_scaffold.reader.remedies.names import of_jax
+from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.truths import (
     as_operations,
     is_kept_truth,
     text_on_a_line,
 )
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, dotted
 
 _WIDTH = 88
 _PAIRS = {"max": "maximum", "min": "minimum"}
@@ -44,6 +44,7 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
         found: the expression whose truth is asked for, or the choice itself where that is a name.
     """
     jnp = of_jax(source, "jnp")
+    trees = word(source, "tree_where")
     for function in walk(source.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -51,9 +52,11 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
             made = None
             match node:
                 case ast.If(test=test) if found is node or found in walk(test):
-                    made = _Choice(source, function, jnp.bound).of(node)
+                    made = _Choice(source, function, jnp.bound, trees.bound).of(node)
                 case ast.IfExp(test=test) if found is node or found in walk(test):
-                    text = _Choice(source, function, jnp.bound).expression(node, {})
+                    text = _Choice(source, function, jnp.bound, trees.bound).expression(
+                        node, {}
+                    )
                     made = text and [source.edit(node, text)]
                 case ast.Call(
                     func=ast.Name(id=name), args=[first, second], keywords=[]
@@ -65,8 +68,17 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
                     text = as_operations(source, node, jnp.bound)
                     made = [source.edit(node, text)]
             if made:
-                return Fix(tuple(made), (jnp,))
+                of_trees = any(f"{trees.bound}(" in edit.text for edit in made)
+                return Fix(tuple(made), (jnp, trees) if of_trees else (jnp,))
     return None
+
+
+def _is_tree(text: str) -> bool:
+    """Whether an expression maps a tree, of a choice of whose leaves `jnp.where` is none."""
+    match ast.parse(f"({text})", mode="eval").body:
+        case ast.Call(func=called):
+            return (dotted(called) or "").endswith(("tree.map", "tree_map"))
+    return False
 
 
 def _attributes(statements: Iterable[ast.stmt]) -> set[str]:
@@ -94,11 +106,12 @@ class _NoChoice(Exception):
 
 @dataclass
 class _Choice:
-    """Writes the choices of one function. `jnp` is the name of jax.numpy."""
+    """Writes the choices of one function. `jnp` is the name of jax.numpy, `trees` that of `tree_where`."""
 
     source: Source
     function: ast.FunctionDef
     jnp: str
+    trees: str
     lines: list[str] = field(default_factory=list)
     """What branches compute on the way, which nothing else calls so."""
     asked: ast.If | None = None
@@ -346,13 +359,15 @@ class _Choice:
         self, condition: str, value: str, other: str, indent: int, start: int = 0
     ) -> str:
         parts = (condition, value, other)
-        line = f"{self.jnp}.where({', '.join(parts)})"
+        trees = any(map(_is_tree, (value, other)))
+        where = self.trees if trees else f"{self.jnp}.where"
+        line = f"{where}({', '.join(parts)})"
         short = "\n" not in line and len(line) + indent + start <= _WIDTH
         if short or not start + indent:
             return line
         margin = " " * (indent + 4)
         inner = "".join(f"{margin}{part},\n" for part in parts)
-        return f"{self.jnp}.where(\n{inner}{' ' * indent})"
+        return f"{where}(\n{inner}{' ' * indent})"
 
     def _instead(self, node: ast.stmt, lines: Sequence[str]) -> Edit:
         margin = "\n" + " " * node.col_offset

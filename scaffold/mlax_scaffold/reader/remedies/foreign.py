@@ -85,6 +85,10 @@ _USUAL = {
 _LAYERS = {"Linear": 2, "Dropout": 1, "Identity": 0}
 """Layers that others declare in the same way, and the number of their arguments."""
 
+_READ = ("equinox", "flax", "haiku", "torch")
+_CONVERTED = (
+    " `mlax-scaffold new-layer NAME --from FILE:CLASS` reads a class of the library."
+)
 _TYPING = ("jaxtyping", "chex", "typing")
 
 _ALIKE = {*INITIALIZERS, *OWN_INITIALIZERS} - {
@@ -141,7 +145,7 @@ def by_hand(source: Source, node: ast.Import | ast.ImportFrom) -> str:
     return (
         f"Write {', '.join(dict.fromkeys(left))} by hand: weights and layers are declared "
         "in setup (`self.dense = Linear(in_features, out_features)`), and the mathematics "
-        "is that of jax."
+        f"is that of jax.{_CONVERTED if full.startswith(_READ) else ''}"
     )
 
 

@@ -9,6 +9,7 @@ from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.conditions import contrary
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.remedies.bodies import removed
 from mlax_scaffold.reader.remedies.input_sizes import InputSizes
@@ -47,7 +48,7 @@ class _Hoisting:
     ):
         self.source, self.owner, self.method = source, owner, method
         self.parents = {c: p for p in walk(method) for c in ast.iter_child_nodes(p)}
-        self.sizes = InputSizes(method, attributes)
+        self.sizes = InputSizes(method, attributes, Scope(source.tree, owner))
         self.names = [n for n in walk(method) if isinstance(n, ast.Name)]
         self.taken = {*attributes, *(m.name for m in _methods(owner))}
         self.edits: list[Edit] = []

@@ -7,7 +7,9 @@ import copy
 from collections.abc import Collection, Iterator, Mapping
 
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.remedies.bindings import Substituted
+from mlax_scaffold.reader.remedies.last_axes import LastAxes
 from mlax_scaffold.reader.source import dotted, self_attribute
 
 _NUMBERS = ("abs", "divmod", "enumerate", "float", "int", "len", "list", "max", "min")
@@ -24,7 +26,9 @@ class InputSizes:
     `width = 2 * x.shape[-1]` is `2 * self.features` where `x` is `Float["*batch features"]`.
     """
 
-    def __init__(self, method: ast.FunctionDef, attributes: Mapping[str, str]):
+    def __init__(
+        self, method: ast.FunctionDef, attributes: Mapping[str, str], scope: Scope
+    ):
         self._fields = {n for n, w in attributes.items() if w == "hyperparameter"}
         arguments = [a for a in walk(method.args) if isinstance(a, ast.arg)]
         names = [n for n in walk(method) if isinstance(n, ast.Name)]
@@ -33,6 +37,8 @@ class InputSizes:
         self.own = {*stored, *(a.arg for a in arguments)} - {"self"}
         self._loops = [n for n in walk(method) if isinstance(n, ast.For | ast.While)]
         self._axes = {a.arg: axes for a in arguments if (axes := _axes(a.annotation))}
+        last = {n: found for n in self._axes if (found := self._axis(n, -1))}
+        self._last = LastAxes(scope, method, last, self._fields)
         self._values: dict[str, ast.expr] = {}
         for statement in method.body:
             for target, found in self._bindings(statement):
@@ -88,6 +94,11 @@ class InputSizes:
                     return self._axis(name, int(ast.literal_eval(index)))
                 except (ValueError, TypeError):
                     return None
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=name) as array, attr="shape"),
+                slice=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)),
+            ):
+                return self._last.of(name, array)
         return None
 
     def _is_given(self, name: str, node: ast.expr) -> bool:

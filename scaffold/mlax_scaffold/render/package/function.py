@@ -32,8 +32,13 @@ def function_view(
     """The view of a function."""
     method = definition.entry
     signature = function_call(definition)
-    sizes = {h.name: h.name for h in definition.hyperparameters}
     axes = counted_axes(definition, method)
+    # A text or another number that has the name of an axis says no size.
+    sizes = {
+        h.name: h.name
+        for h in definition.hyperparameters
+        if h.type.word.names or h.name in axes
+    }
     checks = InputChecks(
         definition.name, sizes, counted=axes, absent=definition.absent_sizes
     )
