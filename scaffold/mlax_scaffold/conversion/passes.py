@@ -27,6 +27,7 @@ from mlax_scaffold.conversion.forms.called_properties import with_called_propert
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.copied_tuples import without_copied_tuples
 from mlax_scaffold.conversion.forms.counted_tokens import with_counted_tokens
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.distributions import without_distributions
@@ -246,6 +247,7 @@ def with_plain_forms(
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
+    without_copied_tuples(origin)
     without_single_indices(origin)
     without_parallel_assignments(origin)
     with_tuple_paddings(origin)

@@ -684,3 +684,24 @@ class Thing(eqx.Module):
     assert any("lets attend to nothing gets zeros" in n.what for n in made.notes)
     assert made.trial is not None
     assert made.trial.unpadded == ("x",)
+
+
+def test_what_is_added_to_an_input_of_a_batch_and_other_axes_has_the_names_of_these():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x, mask=None, bias=None):
+        y = nn.Dense(self.width)(x)
+        if bias is not None:
+            y = y + bias
+        if mask is not None:
+            y = jnp.where(mask[..., None], y, 0.0)
+        return y
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch *rest in_features']" in text
+    assert "bias: Float['# batch *rest width'] | None" in text

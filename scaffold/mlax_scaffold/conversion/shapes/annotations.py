@@ -116,7 +116,8 @@ def annotated(
             same = against.lead and any(
                 _leads_alone(v) and v.prefix is against.prefix for v in env.values()
             )
-            first = ["*batch"] if against.lead else []
+            before = ["batch", "*rest"] if against.prefix.some else ["*batch"]
+            first = before if against.lead else []
             if same:
                 axes = ["1" if a == "_" else a for a in axes]
             shape = " ".join(([] if same else ["#"]) + first + axes)
@@ -124,16 +125,20 @@ def annotated(
                 # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
                 open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
                 shape = " ".join(open_)
-        elif _leads_alone(value) and any(
-            isinstance(v, Array)
+        elif (
+            _leads_alone(value)
+            and not value.prefix.some
             and any(
-                other is not None
-                and other is not value
-                and other.axes
-                and other.prefix is value.prefix
-                for other in (v, v.against)
+                isinstance(v, Array)
+                and any(
+                    other is not None
+                    and other is not value
+                    and other.axes
+                    and other.prefix is value.prefix
+                    for other in (v, v.against)
+                )
+                for v in env.values()
             )
-            for v in env.values()
         ):
             shape = "*batch"
         kind = value.kind
