@@ -796,3 +796,33 @@ def test_what_reads_other_axes_is_not_applied_to_all_of_a_batch(last: str):
     found = convert("thing.py", HAIKU + body, "Thing", "FromThing", "LAYER")
     assert not found.whole
     assert any("hk.BatchApply" in note.what for note in found.notes)
+
+
+DEPENDENT = """\
+def start(key, others):
+    nu, theta = others
+    return jnp.log(1 - jnp.exp(nu) ** 2) + theta
+
+
+class Thing(nn.Module):
+    size: int
+
+    def setup(self):
+        self.nu = self.param("nu", nn.initializers.normal(), (self.size,))
+        self.theta = self.param("theta", nn.initializers.normal(), (self.size,))
+        self.gamma = self.param("gamma", start, {given})
+
+    def __call__(self, x):
+        return x * self.nu + self.theta * self.gamma
+"""
+
+
+@pytest.mark.parametrize("given", ["(self.nu, self.theta)", "self.nu"])
+def test_a_weight_that_begins_as_others_do_begins_as_zeros_which_is_told(given: str):
+    made = converted(DEPENDENT.format(given=given), LINEN)
+    assert "self.gamma = trainable(zeros, (self.size,))" in made.text
+    [note] = made.notes
+    assert note.line == DEPENDENT[: DEPENDENT.index("self.gamma =")].count("\n") + (
+        LINEN.count("\n") + 1
+    )
+    assert "`self.gamma` begins as zeros, and as `start` of other weights" in note.what

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import ast
 
-from mlax_scaffold.conversion.declarations.parameters import arguments_given
-from mlax_scaffold.conversion.source.arguments_of import method_of
+from mlax_scaffold.conversion.source.arguments_of import arguments_given, method_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import self_attribute
 from mlax_scaffold.conversion.source.walking import walk
