@@ -84,8 +84,9 @@ def _plain_shape(
     """The shape of an array that may be left out; None of others, and of what is no part of one example."""
     if not isinstance(value, Array) or (single and not value.lead):
         return None
-    known = isinstance(shape, tuple) and all(isinstance(n, int) for n in shape)
-    return shape if known else None
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) for n in shape):
+        return None
+    return shape
 
 
 def _named(name: str, value: Value) -> Iterator[tuple[str, Array]]:
