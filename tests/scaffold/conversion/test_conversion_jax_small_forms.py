@@ -826,3 +826,21 @@ def test_a_weight_that_begins_as_others_do_begins_as_zeros_which_is_told(given: 
         LINEN.count("\n") + 1
     )
     assert "`self.gamma` begins as zeros, and as `start` of other weights" in note.what
+
+
+def test_a_function_of_one_element_tells_the_axes_of_what_it_is_mapped_over():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+    dim: int
+
+    def setup(self):
+        self.w = self.param("w", nn.initializers.normal(), (self.size, self.dim))
+
+    def __call__(self, x):
+        return jax.vmap(lambda u: self.w @ u)(x)
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch dim']) -> Float['batch size']" in text
