@@ -8,7 +8,7 @@ from mlax_scaffold.conversion.bodies.deciding import Deciding
 from mlax_scaffold.conversion.shapes.annotations import flattened
 from mlax_scaffold.conversion.shapes.values import Array, Module, Several, Value
 from mlax_scaffold.conversion.source.trees import self_attribute
-from mlax_scaffold.conversion.source.walking import cloned, walk
+from mlax_scaffold.conversion.source.walking import cloned
 
 
 class Scanning(Deciding):
@@ -37,37 +37,6 @@ class Scanning(Deciding):
             self._alike(carry, result.items[0])
         self._guessed(carry, x, item, time)
         return Several([carry, self._series(x, y, time)])
-
-    def of_each(self, node: ast.Call) -> tuple[ast.expr, Value] | None:
-        """What `jax.vmap` of a function of one element makes of all; None of another call."""
-        match node:
-            case ast.Call(
-                func=ast.Call(
-                    func=mapped, args=[ast.Lambda(args=given, body=body)], keywords=[]
-                ),
-                keywords=[],
-            ) if ast.unparse(mapped).endswith(".vmap"):
-                places = [a.arg for a in given.args]
-            case _:
-                return None
-        if len(places) != len(node.args) or self.builder.framework == "equinox":
-            return None
-        called = [p.func for p in walk(body) if isinstance(p, ast.Call)]
-        if any(not ast.unparse(f).startswith("@module:") for f in called):
-            # Layers and functions of the file are read where they are called.
-            return None
-        node.args, whole = self._arguments(node.args)
-        items, vectors = [*map(self._element, whole)], self.arrays.vectors
-        outer = self.env
-        self.env = {**outer, **dict(zip(places, items, strict=True))}
-        # What a matrix is multiplied with there is one vector.
-        self.arrays.vectors = True
-        _, result = self.value(cloned(body))
-        self.env, self.arrays.vectors = outer, vectors
-        first = self.symbols.fresh("batch")
-        for one, item in zip(whole, items, strict=True):
-            self._told(one, item, first)
-        return node, self._series(Several([*whole]), result, first)
 
     def told_by_cell(self, scan: ast.Call) -> None:
         """What a cell of the file takes in each step tells how many axes the sequences have."""
