@@ -767,6 +767,7 @@ MLP = "hk.nets.MLP(self._sizes, activate_final=True)(h)"
 def test_a_core_that_begins_anew_is_zero_where_it_is_told_to():
     text = converted(RESET.format(core="LSTM", last=MLP), HAIKU).text
     assert "x, anew = x" in text
+    assert "reset: Bool[" in text
     for part in ("carry[0]", "carry[1]"):
         assert f"jnp.where(anew[..., None], jnp.zeros_like({part}), {part})" in text
     assert "jax.lax.scan(step_0, state, (h, reset), reverse=False)" in text

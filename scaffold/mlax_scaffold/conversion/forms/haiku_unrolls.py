@@ -55,6 +55,7 @@ def without_unrolls(origin: Origin) -> None:
         }
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                _tell_resets(origin, method, resetting)
                 made = _Unrolls(origin, called, held, count, resetting)
                 method.body = made.statements(method.body)
                 count = made.count
@@ -86,6 +87,24 @@ def _without_resets(origin: Origin, node: ast.ClassDef) -> set[str]:
                     part.value = core
                     found.add(f"self.{attribute}")
     return found
+
+
+def _tell_resets(
+    origin: Origin, method: ast.FunctionDef, resetting: Collection[str]
+) -> None:
+    """Type the inputs of a method that tell such cores where they begin anew: they are true or false."""
+    for call in walk(method):
+        match call:
+            case ast.Call(func=func, args=[core, ast.Tuple(elts=[_, told]), *_]):
+                if origin.qualified(func) not in _UNROLLS:
+                    continue
+                for given in method.args.args:
+                    if ast.unparse(core) in resetting and given.arg == ast.unparse(
+                        told
+                    ):
+                        given.annotation = ast.copy_location(
+                            ast.Name("Bool", ast.Load()), given
+                        )
 
 
 def maps_last(origin: Origin, node: ast.ClassDef) -> bool:
