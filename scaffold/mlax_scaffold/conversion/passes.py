@@ -27,7 +27,9 @@ from mlax_scaffold.conversion.forms.called_properties import with_called_propert
 from mlax_scaffold.conversion.forms.chosen_lambdas import without_chosen_lambdas
 from mlax_scaffold.conversion.forms.class_titles import with_class_titles
 from mlax_scaffold.conversion.forms.conditional_rules import without_conditional_rules
+from mlax_scaffold.conversion.forms.copied_tuples import without_copied_tuples
 from mlax_scaffold.conversion.forms.counted_tokens import with_counted_tokens
+from mlax_scaffold.conversion.forms.dependent_starts import without_dependent_starts
 from mlax_scaffold.conversion.forms.direct_calls import without_direct_calls
 from mlax_scaffold.conversion.forms.distributions import without_distributions
 from mlax_scaffold.conversion.forms.drawing_functions import without_drawing_functions
@@ -46,6 +48,7 @@ from mlax_scaffold.conversion.forms.haiku_unrolls import without_unrolls
 from mlax_scaffold.conversion.forms.handed_methods import (
     without_handed_layers_of_methods,
 )
+from mlax_scaffold.conversion.forms.handed_shapes import with_arrays_for_shapes
 from mlax_scaffold.conversion.forms.handed_states import without_handed_states
 from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
@@ -246,6 +249,9 @@ def with_plain_forms(
     without_direct_calls(origin)
     without_aligned_images(origin)
     without_small_helpers(origin)
+    without_copied_tuples(origin)
+    with_arrays_for_shapes(origin)
+    without_dependent_starts(origin, notes)
     without_single_indices(origin)
     without_parallel_assignments(origin)
     with_tuple_paddings(origin)

@@ -14,14 +14,14 @@ from mlax_scaffold.render.formatting import format_python
 _LAYER = '''\
 """What was converted computes what the original does, with the original's weights."""
 
-from mlax_scaffold.testing.parity import Original, assert_parity
+{imported}from mlax_scaffold.testing.parity import Original, assert_parity
 
 from {package}.{section} import {name}
 
 ORIGINAL = {original}
 
 
-def test_computes_what_the_original_does():
+{cases}def test_computes_what_the_original_does({given}):
     assert_parity(
         {name},
         ORIGINAL,
@@ -29,7 +29,7 @@ def test_computes_what_the_original_does():
         inputs={inputs!r},
         integers={integers!r},
         booleans={booleans!r},
-        mapped={mapped!r},{unpadded}
+        mapped={mapped!r},{unpadded}{optional}
         near=__file__,
     )
 '''
@@ -104,6 +104,7 @@ def parity_test(
         integers=tried.integers,
         booleans=tried.booleans,
         mapped=tried.mapped,
+        **_optional(tried),
         unpadded=f"\n        unpadded={tried.unpadded!r}," if tried.unpadded else "",
     )
     if any(isinstance(v, Written) for _, v in tried.hyperparameters):
@@ -111,6 +112,20 @@ def parity_test(
         text = f"{first}\n\nimport jax\n\n{rest}"
     [file] = format_python([Rendered(path, text, "")], workspace.project.package)
     return {path: file.text}
+
+
+def _optional(tried: Trial) -> dict[str, str]:
+    """The parts of the test that try inputs that may be left out, each given alone."""
+    if not tried.optional:
+        return dict.fromkeys(("imported", "cases", "given", "optional"), "")
+    known = [name for name, _ in tried.optional]
+    text = f"\n        optional={dict(tried.optional)!r},\n        given=given,"
+    return {
+        "imported": "import pytest\n\n",
+        "cases": f'@pytest.mark.parametrize("given", {["", *known]!r})\n',
+        "given": "given",
+        "optional": text,
+    }
 
 
 def _original(root: str, made: Conversion, tried: Trial) -> str:

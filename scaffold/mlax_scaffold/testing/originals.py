@@ -74,6 +74,7 @@ class Original:
         given: those of its constructor that the definition has not, and what they are, as its file says it.
         functions: the names of a pair.
         names: what the weights of a pair are called, in order, where it has them in a tuple.
+        named: inputs that its call is given by their names.
     """
 
     path: str
@@ -86,6 +87,7 @@ class Original:
     given: MappingOf[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
     names: Sequence[str] = ()
+    named: MappingOf[str, Any] = field(default_factory=dict)
 
     def load(self, near: str) -> Any:
         """What the name stands for; of two functions without one of that name the module.
@@ -174,11 +176,11 @@ class Original:
             )
 
     def given_flags(self) -> dict[str, Any]:
-        """Its flags as they are in inference."""
+        """Its flags as they are in inference, and the inputs that it is given by name."""
         called = [f for f in self.flags if "." not in f]
         modes = {f: f in _ON for f in called if f in (*_OFF, *_ON)}
         keys = {f: jax.random.key(2) for f in called if f not in modes}
-        return modes | keys
+        return modes | keys | dict(self.named)
 
     def given_keys(self) -> dict[str, Any]:
         """What it draws its weights with."""

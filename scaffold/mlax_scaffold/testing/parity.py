@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from mlax_scaffold.testing.means_of_jax import means_of_jax
 from mlax_scaffold.testing.originals import BUILT, Original
@@ -41,6 +44,8 @@ def assert_parity(
     booleans: Sequence[str] = (),
     mapped: int = 0,
     unpadded: Sequence[str] = (),
+    optional: MappingOf[str, Sequence[int]] | None = None,
+    given: str = "",
     rtol: float = _RTOL,
     atol: float = _ATOL,
 ) -> None:
@@ -57,6 +62,8 @@ def assert_parity(
         mapped: how many first axes an original for one example is mapped over.
         unpadded: the indices of which none is zero, which would pad; of what is named after
             paddings all are.
+        optional: the inputs that may be left out, and the shape of each.
+        given: that of them which both are given; "" for none.
         rtol: relative to the original's result.
         atol: beside it.
     """
@@ -65,12 +72,21 @@ def assert_parity(
     arrays = [_whole(n, a) if n in unpadded else a for n, a in drawn.items()]
     arguments = original.arguments(hyperparameters, thing)
     original.check_made(thing, arguments)
+    beside: dict[str, Any] = {}
+    if given:
+        shape = (optional or {})[given]
+        [array] = _drawn({given: shape}, integers, booleans, seed=7).values()
+        part = array[(0,) * mapped]
+        # What is for one example is the same for all of them.
+        beside = {given: jnp.broadcast_to(part, array.shape)}
+        original = replace(original, named={given: part})
     keyed = "key" in inspect.signature(layer.init).parameters
     key = {"key": jax.random.key(1)} if keyed else {}
     model = layer.init(**key, **hyperparameters)
 
     def compare(in_order: Callable[[Mapping], Mapping] | None) -> None:
-        source = BUILT[original.framework](thing, original, arguments, arrays)
+        with _asked(original):
+            source = BUILT[original.framework](thing, original, arguments, arrays)
         weights, loaded = source.weights, model
         if in_order is not None:
             framework = _SOURCES.get(original.framework, "mlax")
@@ -81,10 +97,11 @@ def assert_parity(
         for _ in range(mapped):
             run = jax.vmap(run)
         trainables, state, hyperparams = loaded
-        with means_of_jax():
-            given, expected = _taken(run, arrays)
-        x = given[0] if len(given) == 1 else tuple(given)
-        y, _ = layer.fwd(x, trainables, state, hyperparams, inference_mode=True)
+        with _asked(original), means_of_jax():
+            taken, expected = _taken(run, arrays)
+        x = taken[0] if len(taken) == 1 else tuple(taken)
+        given_all = (x, trainables, state, hyperparams)
+        y, _ = layer.fwd(*given_all, inference_mode=True, **beside)
         _assert_same(y, expected, original, rtol, atol)
 
     if not jax.tree.leaves(model[:2]):
@@ -189,6 +206,18 @@ def _takes_scalars(source: Any, scalar: Any) -> bool:
         # What else it wants of a step, the comparison gives it, or tells.
         return True
     return True
+
+
+@contextlib.contextmanager
+def _asked(original: Original) -> Iterator[None]:
+    """Skip the test where the original refuses an input that may be left out, as it is drawn."""
+    try:
+        yield
+    except Exception as error:
+        if not original.named:
+            raise
+        names = ", ".join(original.named)
+        pytest.skip(f"{original.thing} does not take {names} as drawn here: {error}")
 
 
 def _taken(run: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], Any]:

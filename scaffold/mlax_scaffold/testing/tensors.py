@@ -25,6 +25,7 @@ def layer_of_torch(cls: Any, original: Any, arguments: Any, arrays: Any) -> Buil
     placed = {} if _device_of(cls) else {"device": "cpu"}
     module = called_with(cls, {**placed, **arguments}).eval()
     flags = original.given_flags()
+    flags |= {name: _tensor(torch, array) for name, array in original.named.items()}
     saved = dict(module.state_dict())
     beside = {
         f"{path}.{name}".removeprefix("."): (part, name, value)

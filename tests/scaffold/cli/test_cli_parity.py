@@ -20,6 +20,23 @@ class Block(nn.Module):
         y = nn.relu(nn.Dense(self.width)(nn.LayerNorm()(x)))
         return x + nn.Dropout(0.5, deterministic=not train)(nn.Dense(x.shape[-1])(y))
 """
+MASKED = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Masked(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x, mask=None, bias=None):
+        y = nn.Dense(self.width)(x)
+        if bias is not None:
+            y = y + bias
+        if mask is not None:
+            y = jnp.where(mask[..., None], y, 0.0)
+        return y
+"""
 TORCH = """\
 import torch.nn as nn
 
@@ -131,6 +148,19 @@ def test_it_fails_where_the_spec_says_something_else(model):
     found = run(model, TEST)
     assert found.returncode == 1
     assert "Not equal to tolerance" in found.stdout
+
+
+def test_inputs_that_may_be_left_out_are_compared_too(model):
+    model.write("masked.py", MASKED)
+    model.ok("new-layer", "ProbeBlock", "--from", "masked.py:Masked")
+    assert "3 passed" in run(model, TEST).stdout
+    spec = "specs/nn/probe_block.py"
+    text = (model.root / spec).read_text()
+    model.write(spec, text.replace("y + bias", "y - bias"))
+    model.ok("generate", "--no-trial")
+    found = run(model, TEST).stdout
+    assert "1 failed, 2 passed" in found
+    assert "test_computes_what_the_original_does[bias]" in found
 
 
 @pytest.mark.parametrize("kind", KINDS)

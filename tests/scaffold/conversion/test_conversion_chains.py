@@ -9,6 +9,7 @@ import pytest
 from mlax_scaffold.conversion import Converted, convert
 from mlax_scaffold.conversion.rows.tables.optax import transformations
 
+ZEROS = "jax.tree.map(jnp.zeros_like, params)"
 OPTAX = "from typing import Any, NamedTuple\nimport jax\nimport jax.numpy as jnp\nimport optax\n\n\n"
 
 
@@ -636,3 +637,58 @@ def grouped(rate=0.1):
     )
     [note] = [n for n in made.notes if n.blocks]
     assert note.what == "`optax.partition` is not known as a transformation"
+
+
+@pytest.mark.parametrize(
+    ("begun", "kept"),
+    [
+        (f"{ZEROS} if largest else None", "if self.largest else None"),
+        (f"None if not largest else {ZEROS}", "None if not self.largest else"),
+    ],
+)
+def test_a_tree_that_an_option_keeps_is_none_else(begun: str, kept: str):
+    text = converted(f"""\
+class State(NamedTuple):
+    nu: Any
+    top: Any
+
+
+def thing(rate, largest: bool = False):
+    def init(params):
+        top = {begun}
+        return State(jax.tree.map(jnp.zeros_like, params), top)
+
+    def update(updates, state, params=None):
+        nu = jax.tree.map(lambda n, g: 0.9 * n + g * g, state.nu, updates)
+        if largest:
+            top = jax.tree.map(jnp.maximum, state.top, nu)
+            below = top
+        else:
+            top = None
+            below = nu
+        made = jax.tree.map(lambda g, n: -rate * g / (1.0 + n), updates, below)
+        return made, State(nu, top)
+
+    return optax.GradientTransformation(init, update)
+""")
+    assert kept in text
+    assert "top = jnp.maximum(self.top, nu) if self.largest else None" in text
+
+
+def test_a_tree_that_a_decided_option_keeps_is_a_moment():
+    body = """\
+def inner(kept):
+    def init(params):
+        return (optax.tree.zeros_like(params) if kept else None,)
+
+    def update(updates, state, params=None):
+        made = jax.tree.map(lambda g, m: g + m, updates, state[0])
+        return made, (made,)
+
+    return optax.GradientTransformation(init, update)
+
+
+def thing(rate):
+    return optax.chain(inner(True), optax.scale(-rate))
+"""
+    assert " = moment(zeros, param.shape)\n" in converted(body)

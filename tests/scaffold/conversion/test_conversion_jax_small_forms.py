@@ -684,3 +684,164 @@ class Thing(eqx.Module):
     assert any("lets attend to nothing gets zeros" in n.what for n in made.notes)
     assert made.trial is not None
     assert made.trial.unpadded == ("x",)
+
+
+def test_what_is_added_to_an_input_of_a_batch_and_other_axes_has_the_names_of_these():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x, mask=None, bias=None):
+        y = nn.Dense(self.width)(x)
+        if bias is not None:
+            y = y + bias
+        if mask is not None:
+            y = jnp.where(mask[..., None], y, 0.0)
+        return y
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch *rest in_features']" in text
+    assert "bias: Float['# batch *rest width'] | None" in text
+
+
+def test_the_equation_of_a_layer_tells_the_axes_of_its_input():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, dim: int, heads: int, size: int, *, rngs: nnx.Rngs):
+        self.query = nnx.Einsum("BTD,NDH->BTNH", (heads, dim, size), rngs=rngs)
+        self.out = nnx.Einsum("BTNH,NHD->BTD", (heads, size, dim), rngs=rngs)
+
+    def __call__(self, x):
+        return self.out(self.query(x))
+""",
+        NNX,
+    ).text
+    assert "x: Float['B T dim']) -> Float['B T dim']" in text
+
+
+def test_a_table_that_is_read_whole_and_by_a_tuple_of_one_is_given_indices():
+    text = converted(
+        """\
+class Thing(nnx.Module):
+    def __init__(self, entries: int, dim: int, *, rngs: nnx.Rngs):
+        self.table = nnx.Param(nnx.initializers.normal()(rngs.params(), (entries, dim)))
+
+    def __call__(self, x):
+        return self.table[...][(x,)]
+""",
+        NNX,
+    ).text
+    assert "x: Int[" in text
+    assert "return self.table[x]" in text
+
+
+RESET = """\
+class Torso(hk.Module):
+    def __init__(self, sizes: Sequence[int], name=None):
+        super().__init__(name=name)
+        self._sizes = tuple(sizes)
+
+    def __call__(self, x):
+        h = jnp.tanh(hk.LayerNorm(axis=-1, create_scale=True, create_offset=True)(x))
+        return {last}
+
+
+class Thing(hk.Module):
+    def __init__(self, sizes: Sequence[int], size: int, name=None):
+        super().__init__(name=name)
+        self.torso = Torso(sizes)
+        self.core = hk.ResetCore(hk.{core}(size))
+
+    def __call__(self, x, reset, state):
+        h = hk.BatchApply(self.torso)(x)
+        ys, state = hk.dynamic_unroll(self.core, (h, reset), state)
+        return hk.BatchApply(hk.Linear(2))(ys), state
+"""
+MLP = "hk.nets.MLP(self._sizes, activate_final=True)(h)"
+
+
+def test_a_core_that_begins_anew_is_zero_where_it_is_told_to():
+    text = converted(RESET.format(core="LSTM", last=MLP), HAIKU).text
+    assert "x, anew = x" in text
+    assert "reset: Bool[" in text
+    for part in ("carry[0]", "carry[1]"):
+        assert f"jnp.where(anew[..., None], jnp.zeros_like({part}), {part})" in text
+    assert "jax.lax.scan(step_0, state, (h, reset), reverse=False)" in text
+    assert "self.core = LSTMCell(self.sizes[-1], self.size)" in text
+    # What the first axis of the input is called, is no number of axes of the state.
+    assert "x: Float['batch *rest in_features']" in text
+    assert "tuple[Float['*rows size'], Float['*rows size']]" in text
+
+
+def test_a_core_of_one_array_begins_anew_as_well():
+    text = converted(RESET.format(core="GRU", last=MLP), HAIKU).text
+    assert "carry = jnp.where(anew[..., None], jnp.zeros_like(carry), carry)" in text
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "hk.Linear(3)(h.reshape((h.shape[0], -1)))",
+        "hk.Linear(3)(h[:, None])",
+        "jnp.mean(h, axis=1)",
+        "jax.nn.softmax(h, axis=1)",
+        "hk.LayerNorm(axis=0, create_scale=True, create_offset=True)(h)",
+    ],
+)
+def test_what_reads_other_axes_is_not_applied_to_all_of_a_batch(last: str):
+    body = RESET.format(core="LSTM", last=last)
+    found = convert("thing.py", HAIKU + body, "Thing", "FromThing", "LAYER")
+    assert not found.whole
+    assert any("hk.BatchApply" in note.what for note in found.notes)
+
+
+DEPENDENT = """\
+def start(key, others):
+    nu, theta = others
+    return jnp.log(1 - jnp.exp(nu) ** 2) + theta
+
+
+class Thing(nn.Module):
+    size: int
+
+    def setup(self):
+        self.nu = self.param("nu", nn.initializers.normal(), (self.size,))
+        self.theta = self.param("theta", nn.initializers.normal(), (self.size,))
+        self.gamma = self.param("gamma", start, {given})
+
+    def __call__(self, x):
+        return x * self.nu + self.theta * self.gamma
+"""
+
+
+@pytest.mark.parametrize("given", ["(self.nu, self.theta)", "self.nu"])
+def test_a_weight_that_begins_as_others_do_begins_as_zeros_which_is_told(given: str):
+    made = converted(DEPENDENT.format(given=given), LINEN)
+    assert "self.gamma = trainable(zeros, (self.size,))" in made.text
+    [note] = made.notes
+    assert note.line == DEPENDENT[: DEPENDENT.index("self.gamma =")].count("\n") + (
+        LINEN.count("\n") + 1
+    )
+    assert "`self.gamma` begins as zeros, and as `start` of other weights" in note.what
+
+
+def test_a_function_of_one_element_tells_the_axes_of_what_it_is_mapped_over():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    size: int
+    dim: int
+
+    def setup(self):
+        self.w = self.param("w", nn.initializers.normal(), (self.size, self.dim))
+
+    def __call__(self, x):
+        return jax.vmap(lambda u: self.w @ u)(x)
+""",
+        LINEN,
+    ).text
+    assert "x: Float['batch dim']) -> Float['batch size']" in text

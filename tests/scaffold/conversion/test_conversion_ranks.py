@@ -344,3 +344,57 @@ def test_what_a_branch_makes_of_more_axes_with_other_features_is_what_follows_ta
     code = _POOLED.format(test="x.ndim", shape="[n, h, w * c]")
     made = convert("thing.py", code, "Pooled", "Pooled")
     assert "x: Float['*batch in_features']" not in made.text
+
+
+GRID = """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(3, dim)
+        self.conv = nn.Conv2d(dim, dim, 1)
+
+    def forward(self, x):
+        grid = self.get_grid({given})
+        x = torch.cat((x, grid), dim=-1)
+        x = self.fc(x)
+        x = x.permute(0, 3, 1, 2)
+        return self.conv(x)
+
+    def get_grid(self, shape, device):
+        n, h, w = shape[0], shape[1], shape[2]
+        rows = torch.linspace(0, 1, h, dtype=torch.float).reshape(1, h, 1, 1).repeat([n, 1, w, 1])
+        columns = torch.linspace(0, 1, w, dtype=torch.float).reshape(1, 1, w, 1).repeat([n, h, 1, 1])
+        return torch.cat((rows, columns), dim=-1).to(device)
+"""
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["x.shape, x.device", "shape=x.shape, device=x.device", "x.size(), x.device"],
+)
+def test_what_is_handed_a_shape_is_handed_the_array(given: str):
+    text = converted(GRID.format(given=given), TORCH).text
+    assert "jnp.linspace(0, 1, h, dtype=x.dtype)" in text
+    assert "h = x.shape[1]" in text
+    # What is permuted later tells how many axes there are.
+    assert "x: Float['batch axis1 axis2 1']" in text
+
+
+def test_a_shape_that_is_no_array_of_all_calls_is_handed_on():
+    text = converted(
+        """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def rows(self, shape):
+        return shape[0] * 2
+
+    def forward(self, x):
+        y = self.fc(x)
+        return y * self.rows(x.shape) + self.rows((2, 3))
+""",
+        TORCH,
+    ).text
+    assert "self._rows(x.shape)" in text

@@ -416,3 +416,61 @@ def test_paddings_are_drawn_as_none(tmp_path, unpadded):
         )
 
     assert_holds(compared, bool(unpadded))
+
+
+MASKED = """
+class Masked:
+    def __call__(self, x, bias=None, mask=None):
+        if mask is not None:
+            assert mask.shape[-1] == x.shape[-1]
+            x = jnp.where(mask, x, 0.0)
+        return x if bias is None else x + bias
+"""
+
+
+class Masked(Double):
+    """Has two inputs that may be left out."""
+
+    @staticmethod
+    def fwd(x, *_, inference_mode=False, bias=None, mask=None):
+        x = x if mask is None else jnp.where(mask, x, 0.0)
+        return x if bias is None else x + bias, ()
+
+
+class Unmasked(Masked):
+    """Takes no notice of one of them."""
+
+    @staticmethod
+    def fwd(x, *_, inference_mode=False, bias=None, mask=None):
+        return Masked.fwd(x, bias=bias)
+
+
+def compare_given(
+    folder: Path, layer: type, given: str, side: int = 3, mapped: int = 0
+):
+    (folder / "code.py").write_text("import jax.numpy as jnp\n" + MASKED)
+    assert_parity(
+        layer,
+        Original("code.py", "Masked", "plain"),
+        hyperparameters={},
+        inputs={"x": (2, 3)},
+        booleans=("mask",),
+        optional={"bias": (2, 3), "mask": (2, side)},
+        given=given,
+        mapped=mapped,
+        near=str(folder / "test.py"),
+    )
+
+
+@pytest.mark.parametrize("given", ["", "bias", "mask"])
+def test_what_may_be_left_out_is_given_to_both(tmp_path: Path, given: str):
+    compare_given(tmp_path, Masked, given)
+    compare_given(tmp_path, Masked, given, mapped=1)
+    assert_holds(lambda: compare_given(tmp_path, Unmasked, given), given != "mask")
+
+
+def test_what_the_original_refuses_of_it_is_not_compared(tmp_path: Path):
+    with pytest.raises(
+        pytest.skip.Exception, match="Masked does not take mask as drawn"
+    ):
+        compare_given(tmp_path, Masked, "mask", side=2)

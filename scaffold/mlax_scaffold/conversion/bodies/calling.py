@@ -262,6 +262,8 @@ class Calling(Helping):
         mapped = self._mapped(func)
         if mapped is not None:
             func = node.func = mapped
+        if each := self.of_each(node):
+            return each
         if over := self._mapped_own(func):
             return self._applied_over(node, over)
         if isinstance(func, ast.Call) and is_layer(func):

@@ -21,6 +21,7 @@ from mlax_scaffold.conversion.shapes.values import (
     Loop,
     Module,
     Number,
+    Several,
     Value,
 )
 from mlax_scaffold.conversion.source.arguments_of import defaults_of
@@ -180,6 +181,37 @@ class Helping(Applying):
                 begins = not one.lead and count > 1 and literal(one.axes[0]) == 1
                 if begins and 0 < len(other.axes) < count:
                     self.symbols.ranked(other, ["_"] * count)
+
+    def of_each(self, node: ast.Call) -> tuple[ast.expr, Value] | None:
+        """What `jax.vmap` of a function of one element makes of all; None of another call."""
+        match node:
+            case ast.Call(
+                func=ast.Call(
+                    func=mapped, args=[ast.Lambda(args=given, body=body)], keywords=[]
+                ),
+                keywords=[],
+            ) if ast.unparse(mapped).endswith(".vmap"):
+                places = [a.arg for a in given.args]
+            case _:
+                return None
+        if len(places) != len(node.args) or self.builder.framework == "equinox":
+            return None
+        called = [p.func for p in walk(body) if isinstance(p, ast.Call)]
+        if any(not ast.unparse(f).startswith("@module:") for f in called):
+            # Layers and functions of the file are read where they are called.
+            return None
+        node.args, whole = self._arguments(node.args)
+        items, vectors = [*map(self._element, whole)], self.arrays.vectors
+        outer = self.env
+        self.env = {**outer, **dict(zip(places, items, strict=True))}
+        # What a matrix is multiplied with there is one vector.
+        self.arrays.vectors = True
+        _, result = self.value(cloned(body))
+        self.env, self.arrays.vectors = outer, vectors
+        first = self.symbols.fresh("batch")
+        for one, item in zip(whole, items, strict=True):
+            self._told(one, item, first)
+        return node, self._series(Several([*whole]), result, first)
 
     def _mapped_own(self, func: ast.expr) -> str:
         """The layer of a class of the file that is mapped over the first axis of all that it is given."""

@@ -53,6 +53,16 @@ def pairs_carried(
             carried = part.args[at] if len(part.args) > at else None
             if isinstance(carried, ast.Name):
                 handed[carried.id] = _of_arrays(wanted)
+    for part in walk(forward):
+        match part:
+            case ast.Call(
+                func=ast.Attribute(attr="scan"),
+                args=[ast.Name(id=step), ast.Name(id=begun), *_],
+            ):
+                # What a scan begins with is what its steps carry.
+                carried_there = _first_of(forward, step)
+                if carried_there in handed:
+                    handed.setdefault(begun, handed[carried_there])
     found = {title: pair for title, pair in handed.items() if title in given}
     for part in forward.body:
         match part:
@@ -65,6 +75,19 @@ def pairs_carried(
                     parts = [handed.get(t, Array([], True)) for t in titles]
                     found[title] = Several([*parts])
     return found
+
+
+def _first_of(method: ast.FunctionDef, title: str) -> str:
+    """The first parameter of a function inside of a method."""
+    return next(
+        (
+            part.args.args[0].arg
+            for part in walk(method)
+            if isinstance(part, ast.FunctionDef) and part.name == title
+            if part.args.args
+        ),
+        "",
+    )
 
 
 def _of_arrays(wanted: Several) -> Several:

@@ -23,6 +23,7 @@ from mlax_scaffold.conversion.declarations.words import (
 )
 from mlax_scaffold.conversion.output.description import Field
 from mlax_scaffold.conversion.rows.translation import Translator
+from mlax_scaffold.conversion.source.arguments_of import arguments_given
 from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import asserted
 from mlax_scaffold.conversion.source.trees import (
@@ -302,11 +303,6 @@ LEFT_OUT = frozenset(
         "parent",
     )
 )
-
-
-def arguments_given(function: ast.FunctionDef) -> list[ast.arg]:
-    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    return [a for a in given if a.arg not in ("self", "cls")]
 
 
 def _defaults(function: ast.FunctionDef) -> dict[str, ast.expr]:

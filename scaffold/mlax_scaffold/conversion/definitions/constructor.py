@@ -15,7 +15,6 @@ from mlax_scaffold.conversion.declarations.initializing import (
 from mlax_scaffold.conversion.declarations.lists import Lists
 from mlax_scaffold.conversion.declarations.modules import Modules
 from mlax_scaffold.conversion.declarations.parameters import (
-    arguments_given,
     documented,
 )
 from mlax_scaffold.conversion.declarations.tied_weights import tied
@@ -23,6 +22,7 @@ from mlax_scaffold.conversion.definitions.derived_values import DerivedValues
 from mlax_scaffold.conversion.forms.frozen_weights import freezes
 from mlax_scaffold.conversion.forms.initial_rules import Rule
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.arguments_of import arguments_given
 from mlax_scaffold.conversion.source.assigned import assigned_in_calls
 from mlax_scaffold.conversion.source.requirements import plain_text, refusal, told_test
 from mlax_scaffold.conversion.source.trees import (

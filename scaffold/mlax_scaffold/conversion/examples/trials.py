@@ -41,8 +41,10 @@ def trial(
     """
     fields, methods = list(fields), list(methods)
     found = dict(fitting(symbols, fields, env, setup, methods))
-    # What may be left out is left out of both: here it is given by keyword.
+    # What may be left out is left out of both, and given to both by its name.
     optional = {name for method in methods for name in optional_inputs(method)}
+    beside = {k: v for k, v in env.items() if k in optional}
+    known_shapes = {k: found.get(k) for k in beside}
     env = {k: v for k, v in env.items() if k not in optional}
     found = {k: v for k, v in found.items() if k not in optional}
     if not env or not set(env) <= set(found):
@@ -52,6 +54,12 @@ def trial(
     leads = {array.lead for array in arrays.values()}
     if single and len(leads) > 1:
         return None
+    named = [
+        (name, shape)
+        for name, value in beside.items()
+        if (shape := _plain_shape(value, known_shapes[name], single=single))
+    ]
+    arrays |= {k: v for k, _ in named if isinstance(v := beside[k], Array)}
     # A function that has to be given: both take the same one.
     required = [f.name for f in fields if f.word == "Activation" and f.default is None]
     found |= {name: Written("jax.nn.softplus") for name in required}
@@ -66,7 +74,19 @@ def trial(
         tuple(k for k, v in arrays.items() if v.kind == "Bool"),
         int(single and True in leads),
         tuple(flags),
+        optional=tuple(named),
     )
+
+
+def _plain_shape(
+    value: Value, shape: object, *, single: bool
+) -> tuple[int, ...] | None:
+    """The shape of an array that may be left out; None of others, and of what is no part of one example."""
+    if not isinstance(value, Array) or (single and not value.lead):
+        return None
+    if not isinstance(shape, tuple) or not all(isinstance(n, int) for n in shape):
+        return None
+    return shape
 
 
 def _named(name: str, value: Value) -> Iterator[tuple[str, Array]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Collection
 
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -14,14 +15,26 @@ from mlax_scaffold.conversion.source.trees import (
 from mlax_scaffold.conversion.source.walking import NodeTransformer, located, walk
 
 _CORES = ("haiku.LSTM", "haiku.GRU")
+_RESETTING = "haiku.ResetCore"
 _UNROLLS = ("haiku.dynamic_unroll", "haiku.static_unroll")
 _OF_LAST = ("haiku.Linear", "haiku.nets.MLP", "haiku.LayerNorm")
+_OF_EACH = ("jax.nn", "jax.numpy.tanh", "jax.numpy.sin", "jax.numpy.maximum")
+_OF_AXES = ("softmax", "log_softmax", "standardize", "glu", "logsumexp", "one_hot")
 _PLACES = ("core", "input_sequence", "initial_state", "time_major")
 _SCAN = """
 def step_{n}(carry, x):
     y, carry = core_{n}(x, carry)
     return carry, y
 """
+_RESET = """
+def step_{n}(carry, x):
+    x, anew = x
+    carry = {carry}
+    y, carry = core_{n}(x, carry)
+    return carry, y
+"""
+_ANEW = "{jnp}.where(anew[..., None], {jnp}.zeros_like({s}), {s})"
+"""Where an episode begins, a state is zero, as that which the core begins with."""
 
 
 def without_unrolls(origin: Origin) -> None:
@@ -33,6 +46,7 @@ def without_unrolls(origin: Origin) -> None:
         called[full] = origin.name_of(full) or usual
     count = 0
     for node in origin.classes.values():
+        resetting = _without_resets(origin, node)
         held = {
             f"self.{attribute}": part.value
             for part in walk(node)
@@ -41,7 +55,8 @@ def without_unrolls(origin: Origin) -> None:
         }
         for method in node.body:
             if isinstance(method, ast.FunctionDef) and method.name != "__init__":
-                made = _Unrolls(origin, called, held, count)
+                _tell_resets(origin, method, resetting)
+                made = _Unrolls(origin, called, held, count, resetting)
                 method.body = made.statements(method.body)
                 count = made.count
     for function in origin.functions.values():
@@ -58,6 +73,79 @@ def without_unrolls(origin: Origin) -> None:
     located(origin.tree)
 
 
+def _without_resets(origin: Origin, node: ast.ClassDef) -> set[str]:
+    """The attributes that are cores which begin anew, `hk.ResetCore(core)`, which the core replaces."""
+    found: set[str] = set()
+    for part in walk(node):
+        match part:
+            case ast.Assign(targets=[target], value=ast.Call(args=[core]) as call):
+                attribute = self_attribute(target)
+                inner = isinstance(core, ast.Call) and origin.qualified(core.func)
+                if attribute is None or inner not in _CORES:
+                    continue
+                if origin.qualified(call.func) == _RESETTING:
+                    part.value = core
+                    found.add(f"self.{attribute}")
+    return found
+
+
+def _tell_resets(
+    origin: Origin, method: ast.FunctionDef, resetting: Collection[str]
+) -> None:
+    """Type the inputs of a method that tell such cores where they begin anew: they are true or false."""
+    for call in walk(method):
+        match call:
+            case ast.Call(func=func, args=[core, ast.Tuple(elts=[_, told]), *_]):
+                if origin.qualified(func) not in _UNROLLS:
+                    continue
+                for given in method.args.args:
+                    if ast.unparse(core) in resetting and given.arg == ast.unparse(
+                        told
+                    ):
+                        given.annotation = ast.copy_location(
+                            ast.Name("Bool", ast.Load()), given
+                        )
+
+
+def maps_last(origin: Origin, node: ast.ClassDef) -> bool:
+    """Whether a class maps the last axis alone, whatever axes there are before it."""
+    call = next(
+        (
+            f
+            for f in node.body
+            if isinstance(f, ast.FunctionDef) and f.name == "__call__"
+        ),
+        None,
+    )
+    if call is None:
+        return False
+    held = {
+        self_attribute(part.targets[0]): origin.qualified(part.value.func)
+        for part in walk(node)
+        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Call)
+    }
+    for part in walk(call):
+        match part:
+            case (
+                ast.Attribute(attr="shape" | "ndim" | "T")
+                | ast.Subscript(value=ast.Name())
+            ):
+                return False
+            case ast.Call(func=ast.Call()):
+                continue
+            case ast.Call(func=func):
+                full = origin.qualified(func) or held.get(self_attribute(func)) or ""
+                last = full.rpartition(".")[2]
+                of_each = full.startswith(_OF_EACH) and last not in _OF_AXES
+                initial = full.startswith("haiku.initializers")
+                if not (of_each or initial or full in _OF_LAST):
+                    return False
+                axis = [k.value for k in part.keywords if k.arg == "axis"]
+                if any(ast.unparse(a) not in ("-1", "(-1,)", "[-1]") for a in axis):
+                    return False
+    return True
+
+
 class _Unrolls(NodeTransformer):
     def __init__(
         self,
@@ -65,8 +153,11 @@ class _Unrolls(NodeTransformer):
         called: dict[str, str],
         held: dict[str, ast.expr],
         count: int,
+        resetting: Collection[str] = (),
     ):
         self.origin, self.called, self.count = origin, called, count
+        self.resetting = resetting
+        """The attributes whose cores are told by a second input where they begin anew."""
         self.known = dict(held)
         """What attributes and locals were assigned."""
         self.sources: dict[str, str] = {}
@@ -148,9 +239,11 @@ class _Unrolls(NodeTransformer):
         made: list[ast.stmt] = []
         if isinstance(core, ast.Call):
             made.append(ast.Assign([ast.Name(title, ast.Store())], core))
-        text = _SCAN.format(n=number).replace(f"core_{number}", title)
+        text = self._step(number, core).replace(f"core_{number}", title)
         made += ast.parse(text).body
         first = rest.get("time_major", True) is not False
+        if not first and title in self.resetting:
+            return None
         turn = "x" if first else f"{self.called['jax.numpy']}.swapaxes(x, 0, 1)"
         steps = expression(turn, x=given["input_sequence"])
         reverse = given.get("reverse", ast.Constant(False))
@@ -169,6 +262,17 @@ class _Unrolls(NodeTransformer):
                 if isinstance(inner, ast.expr | ast.stmt | ast.arg):
                     ast.copy_location(inner, node)
         return made
+
+    def _step(self, number: int, core: ast.expr) -> str:
+        """The function of one step."""
+        if ast.unparse(core) not in self.resetting:
+            return _SCAN.format(n=number)
+        made = self._core(core)
+        pair = made is not None and self.origin.qualified(made.func) == "haiku.LSTM"
+        parts = ("carry[0]", "carry[1]") if pair else ("carry",)
+        anew = [_ANEW.format(jnp=self.called["jax.numpy"], s=part) for part in parts]
+        carry = f"({', '.join(anew)})" if pair else anew[0]
+        return _RESET.format(n=number, carry=carry)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         local = node.targets[0]
@@ -204,9 +308,12 @@ class _Unrolls(NodeTransformer):
         made = (
             layer if isinstance(layer, ast.Call) else self.known.get(ast.unparse(layer))
         )
-        return (
-            isinstance(made, ast.Call) and self.origin.qualified(made.func) in _OF_LAST
-        )
+        if not isinstance(made, ast.Call):
+            return False
+        own = isinstance(made.func, ast.Name) and self.origin.classes.get(made.func.id)
+        if own:
+            return maps_last(self.origin, own)
+        return self.origin.qualified(made.func) in _OF_LAST
 
     def _zeros(self, core: ast.Call, batch: ast.expr, xs: str, at: ast.AST) -> ast.expr:
         """The state that a core begins with."""

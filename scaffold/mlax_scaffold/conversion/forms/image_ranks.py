@@ -6,7 +6,12 @@ import ast
 
 from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import literal, self_attribute
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    literal,
+    self_attribute,
+    targets,
+)
 from mlax_scaffold.conversion.source.walking import walk
 
 _DIMS = {
@@ -15,6 +20,8 @@ _DIMS = {
     for dims in (1, 2, 3)
     if (kind, dims) != ("BatchNorm", 1)
 }
+
+_MAPS = tuple(f"torch.nn.{kind}" for kind in ("Linear", "LayerNorm", "Dropout", "GELU"))
 
 
 def with_image_ranks(origin: Origin) -> None:
@@ -28,6 +35,7 @@ def with_image_ranks(origin: Origin) -> None:
         for method in node.body:
             if isinstance(method, ast.FunctionDef):
                 _of_squares(method)
+                _of_permuted(origin, node, method)
         made: dict[str, list[int]] = {}
         for part in walk(node):
             match part:
@@ -64,6 +72,48 @@ def _of_squares(method: ast.FunctionDef) -> None:
             ) if one == other and one in sides and sides[one][0] == given:
                 for place in sides[one][1]:
                     place.rank = -4  # type: ignore[attr-defined]
+
+
+def _of_permuted(origin: Origin, node: ast.ClassDef, method: ast.FunctionDef) -> None:
+    """Note that what is permuted, `x.permute(0, 3, 1, 2)`, has so many axes, as what it was mapped from."""
+    same_axes = {
+        self_attribute(part.targets[0])
+        for part in walk(node)
+        if isinstance(part, ast.Assign)
+        and isinstance(part.value, ast.Call)
+        and origin.qualified(part.value.func) in _MAPS
+    }
+    alive: dict[str, list[ast.Name]] = {}
+    for part in method.body:
+        for read in (n for n in walk(part) if isinstance(n, ast.Name)):
+            if isinstance(read.ctx, ast.Load):
+                alive.setdefault(read.id, []).append(read)
+        match part:
+            case ast.Assign(targets=[ast.Name(id=title)], value=ast.Call() as call):
+                pass
+            case _:
+                for bound in targets(part):
+                    alive.pop(bound, None)
+                continue
+        match call:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=given), attr="permute"),
+                args=[_, _, _, *_] as order,
+            ) if all(isinstance(literal(axis), int) for axis in order):
+                for place in alive.get(given, []):
+                    place.rank = len(order)  # type: ignore[attr-defined]
+        before = alive.pop(title, [])
+        kept: list[ast.Name] = []
+        match call:
+            case ast.Call(func=func, args=[ast.Name(id=given)]):
+                if self_attribute(func) in same_axes:
+                    kept = before if given == title else alive.get(given, [])
+            case ast.Call(
+                func=func, args=[ast.Tuple(elts=joined) | ast.List(elts=joined), *_]
+            ):
+                if origin.qualified(func) in ("torch.cat", "torch.concat"):
+                    kept = before if any(is_name(j, title) for j in joined) else []
+        alive[title] = kept
 
 
 def _size_of(node: ast.expr) -> tuple[ast.Name | None, object]:

@@ -17,7 +17,7 @@ def without_single_indices(origin: Origin) -> None:
     for part in walk(origin.tree):
         match part:
             case ast.Subscript(
-                value=ast.Name() | ast.Attribute(),
+                value=ast.Name() | ast.Attribute() | ast.Subscript(),
                 slice=ast.Tuple(elts=[ast.Name() as index]),
             ):
                 part.slice = index

@@ -52,11 +52,24 @@ def begin(translator: Translator, value: ast.expr) -> Begun | None:
         module, _, last = full.rpartition(".")
         if last in KEYS and (module.endswith("random") or last != "key"):
             return Begun("key", value)
+    if isinstance(value, ast.IfExp) and (kept := _kept(translator, value)):
+        return kept
     found = _number(translator, value) or _array(translator, value)
     if found is not None:
         return found
     made = _moment(translator, _of_leaf(translator, value))
     return Begun("moment", made) if made is not None else None
+
+
+def _kept(translator: Translator, value: ast.IfExp) -> Begun | None:
+    """A tree that an option alone keeps, which is None else; of an option that is known, what it chooses."""
+    if isinstance(value.test, ast.Constant):
+        return begin(translator, value.body if value.test.value else value.orelse)
+    sides = [begin(translator, side) for side in (value.body, value.orelse)]
+    if {side.kind if side else "" for side in sides} != {"moment", "none"}:
+        return None
+    test = translator.expression(value.test)
+    return Begun("moment", ast.IfExp(test, *(s.value for s in sides if s)))
 
 
 def _number(translator: Translator, value: ast.expr) -> Begun | None:

@@ -67,6 +67,8 @@ class Trial:
     pair: Pair | None = None
     unpadded: tuple[str, ...] = ()
     """Inputs that are indices of which none is zero, which would pad."""
+    optional: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """The inputs that may be left out, and the shape of each that is known."""
 
 
 @dataclass(frozen=True)

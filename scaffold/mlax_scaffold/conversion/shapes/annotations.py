@@ -116,7 +116,8 @@ def annotated(
             same = against.lead and any(
                 _leads_alone(v) and v.prefix is against.prefix for v in env.values()
             )
-            first = ["*batch"] if against.lead else []
+            before = ["batch", "*rest"] if against.prefix.some else ["*batch"]
+            first = before if against.lead else []
             if same:
                 axes = ["1" if a == "_" else a for a in axes]
             shape = " ".join(([] if same else ["#"]) + first + axes)
@@ -124,16 +125,20 @@ def annotated(
                 # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
                 open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
                 shape = " ".join(open_)
-        elif _leads_alone(value) and any(
-            isinstance(v, Array)
+        elif (
+            _leads_alone(value)
+            and not value.prefix.some
             and any(
-                other is not None
-                and other is not value
-                and other.axes
-                and other.prefix is value.prefix
-                for other in (v, v.against)
+                isinstance(v, Array)
+                and any(
+                    other is not None
+                    and other is not value
+                    and other.axes
+                    and other.prefix is value.prefix
+                    for other in (v, v.against)
+                )
+                for v in env.values()
             )
-            for v in env.values()
         ):
             shape = "*batch"
         kind = value.kind
@@ -263,6 +268,24 @@ def _without_unknown_axes(forward: ast.FunctionDef, fields: set[str]) -> None:
             shape.value = " ".join("_" for _ in axes)
 
 
+def _with_one_meaning(forward: ast.FunctionDef, returned: ast.expr | None) -> None:
+    """Let `*batch` of an input be other axes where the first axis of another one is called `batch`."""
+    types = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
+    shapes = [
+        part
+        for kind in types
+        if kind is not None
+        for part in walk(kind)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    named = {axis for shape in shapes for axis in str(shape.value).split()}
+    if {"batch", "*rest", "*batch"} <= named:
+        of_result = walk(returned) if returned is not None else ()
+        shapes += [p for p in of_result if isinstance(p, ast.Constant)]
+        for shape in shapes:
+            shape.value = str(shape.value).replace("*batch", "*rows")
+
+
 def _shape_of(node: ast.expr) -> ast.Constant | None:
     """The text that tells the axes of an array; None of another type."""
     inner = node.left if isinstance(node, ast.BinOp) else node
@@ -277,6 +300,7 @@ def with_leading_axes(
 ) -> ast.expr | None:
     """The type of a result, whose first axes are called as its input calls them."""
     _without_unknown_axes(forward, fields)
+    _with_one_meaning(forward, returned)
     given = [a.annotation for a in (*forward.args.args, *forward.args.kwonlyargs)]
     texts = [ast.unparse(a) for a in given if a is not None]
     own = any("*shape" in t for t in texts) and not any("*batch" in t for t in texts)

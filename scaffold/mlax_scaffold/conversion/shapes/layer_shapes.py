@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from mlax_scaffold.conversion.output.description import Field
+from mlax_scaffold.conversion.shapes.einstein_sums import summed
 from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.shapes.sizes import Symbols
 from mlax_scaffold.conversion.shapes.values import Array, Several, Value
@@ -114,6 +115,10 @@ class LayerShapes:
             if out is None or isinstance(out, ast.Constant):
                 out = given["features"]
             return x.like([*x.axes[:-1], out])
+        shape = given.get("kernel_shape")
+        if layer == "Einsum" and isinstance(shape, ast.Tuple):
+            kernel = Array([*shape.elts], False)
+            return summed(self.symbols, literal(given["equation"]), [x, kernel])
         if layer == "LinearGeneral":
             return self._general(given, x)
         return None

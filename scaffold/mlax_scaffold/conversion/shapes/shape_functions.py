@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from itertools import pairwise
 
+from mlax_scaffold.conversion.shapes.einstein_sums import summed
 from mlax_scaffold.conversion.shapes.joints import Joints
 from mlax_scaffold.conversion.shapes.places import axes_reordered, difference
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
@@ -333,35 +334,4 @@ class ShapeFunctions(Joints):
 
     def _einsum(self, node: ast.Call, given: list[Value]) -> Value:
         text = literal(node.args[0]) if node.args else None
-        if not isinstance(text, str) or "->" not in text:
-            return None
-        operands, _, result = text.replace(" ", "").partition("->")
-        sizes: dict[str, ast.expr] = {}
-        dots: list[ast.expr] | None = None
-        arrays = [value for value in given if isinstance(value, Array)]
-        truths = [array for array in arrays if array.kind == "Bool"]
-        for array in truths if len(truths) == len(given) else ():
-            # What nothing but masks is contracted to counts, as sums of truths do not.
-            array.of_numbers()
-        for letters, value in zip(operands.split(","), given, strict=False):
-            if not isinstance(value, Array):
-                continue
-            plain = letters.replace("...", "")
-            if "..." not in letters:
-                self.symbols.ranked(value, list(plain))
-            for i, letter in enumerate(reversed(plain), 1):
-                if "..." in letters and not letters.endswith(plain):
-                    break
-                axis = self.symbols.axis(value, -i)
-                if axis is None:
-                    continue
-                if letter in sizes:
-                    self.symbols.equal(sizes[letter], axis)
-                sizes[letter] = axis
-            if letters.startswith("...") and not value.lead and dots is None:
-                dots = value.axes[: len(value.axes) - len(plain)]
-        plain = result.replace("...", "")
-        axes = [sizes.get(letter) or self.symbols.fresh("_") for letter in plain]
-        if result.startswith("...") and dots is not None:
-            return Array([*dots, *axes], False)
-        return Array(axes, "..." in result)
+        return summed(self.symbols, text, given)

@@ -18,6 +18,12 @@ def method_of(node: ast.ClassDef, title: str) -> ast.FunctionDef | None:
     return None
 
 
+def arguments_given(function: ast.FunctionDef) -> list[ast.arg]:
+    """The parameters of a function, or of a method beside its object."""
+    given = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [a for a in given if a.arg not in ("self", "cls")]
+
+
 def begins_weights(function: ast.FunctionDef) -> bool:
     """Whether a function makes the numbers of a weight: it is given a key and a shape first."""
     given = [a.arg for a in function.args.args[:2]]
