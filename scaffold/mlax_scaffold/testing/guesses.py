@@ -34,7 +34,7 @@ Solve = Callable[[Contract[Any]], Mapping[str, str] | None]
 
 SECONDS = 3.0
 """So long it is looked for what ties the axes of some shapes, of processor time."""
-_LONGEST = 20.0
+_LONGEST = 15.0
 """So long shapes are tried, of processor time."""
 _MOST = 24
 """So many shapes are tried together at most."""
@@ -193,7 +193,8 @@ def _accidents(shapes: Mapping[str, str], sizes: Mapping[str, str]) -> float:
 def _takes_any_number(shapes: Mapping[str, str], contract: Contract[Any]) -> bool:
     """Whether as many axes are taken as `*name` says, which is any number."""
     names = {w[1:] for s in shapes.values() for w in s.split() if w.startswith("*")}
-    return all(are_free(contract.make, dict.fromkeys(names, n)) for n in _NUMBERS)
+    numbers = _NUMBERS if names else ()
+    return all(are_free(contract.make, dict.fromkeys(names, n)) for n in numbers)
 
 
 def _stretched(contract: Contract[Any]) -> float:

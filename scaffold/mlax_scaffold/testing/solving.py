@@ -159,7 +159,9 @@ def _holds(
 
     def size(axis: str, values: Mapping[str, Any]) -> int:
         if axis not in texts:
-            return free.setdefault(axis, 3 + len(free)) if apart else free.get(axis, 3)
+            if apart:
+                return free.setdefault(axis, _unlike(free.values()))
+            return free.get(axis, 3)
         return _evaluated(texts[axis], {**values, **free})
 
     taken = 0
@@ -328,7 +330,7 @@ class _Search:
 def _unlike(sizes: Collection[int]) -> int:
     """A size that is no multiple of another one, and not next to it."""
     near = {k * size + i for size in sizes for k in (1, *FACTORS) for i in (-1, 0, 1)}
-    return next(n for n in itertools.count(max(sizes) + 2) if n not in near)
+    return next(n for n in itertools.count(max(sizes, default=1) + 2) if n not in near)
 
 
 def _groups(axes: Sequence[str]) -> Iterator[tuple[str, ...]]:

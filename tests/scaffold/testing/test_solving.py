@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mlax_scaffold.testing.picks import Pick, Unfit
-from mlax_scaffold.testing.solving import solved
+from mlax_scaffold.testing.solving import are_free, solved
 from mlax_scaffold.testing.strategies import size_sequences, sizes
 
 AXES = ("b", "d", "e", "h1", "h2", "h3", "w1", "w2", "w3")
@@ -67,6 +67,18 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
         (lambda s: s["d"] == 2 * s["b"], lambda s: s["w1"] == 2 * s["e"]),
         {"d": "2*b", "w1": "2*e"},
     ),
+    "two pairs of one size": (
+        (lambda s: s["b"] == s["d"], lambda s: s["e"] == s["w1"]),
+        {"d": "b", "w1": "e"},
+    ),
+    "a pair beside a hyperparameter": (
+        (
+            lambda s: s["b"] == s["d"],
+            lambda s: s["e"] == s["dim"],
+            lambda s: s["w1"] == s["dim"],
+        ),
+        {"d": "b", "e": "dim", "w1": "dim"},
+    ),
     "a limit": (
         (lambda s: s["d"] <= s["dim"], lambda s: s["e"] == s["heads"]),
         {"e": "heads"},
@@ -89,6 +101,13 @@ CASES: dict[str, tuple[tuple[Callable[[Any], bool], ...], dict[str, str]]] = {
 def test_what_open_axes_are(name: str):
     conditions, expected = CASES[name]
     assert solved(made(*conditions), reached) == expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_axes_are_free_where_nothing_ties_them(name: str):
+    conditions, _ = CASES[name]
+    free = are_free(made(*conditions))
+    assert free == (name == "nothing")
 
 
 def test_hyperparameters_that_are_refused_are_left():

@@ -36,8 +36,11 @@ USUAL = (
 """Fields that are the size of an input's last axis, where nothing says what it is."""
 
 
-_INDICES = ("ids", "idx", "index", "indices", "receivers", "senders")
-"""Ends of the names of what is looked up."""
+_INDICES = (
+    *("ids", "idx", "index", "indices", "receivers", "senders"),
+    *("labels", "lengths", "lens"),
+)
+"""Ends of the names of what is looked up, or counts."""
 
 
 _ENDS = ("senders", "receivers")

@@ -92,7 +92,8 @@ def _candidates(known: Known, shape: str) -> Iterator[str]:
 
 def _words(known: Known, count: int) -> Iterator[str]:
     """So many axes: their sizes where these are known, and names that no other input has."""
-    usual = NAMES[count] if count > 1 else ("features",)
+    alone = count == 1 and known.exact is None
+    usual = ("features",) if alone else NAMES[count]
     if known.kind != "Float":
         usual = ("batch", "length", *(f"axis_{i}" for i in range(count)))
     for axis in range(count):

@@ -1,0 +1,78 @@
+"""`generate --fix` types inputs that have no type by what the code takes, and asks for no more."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from cli_projects import ProjectFolder
+
+SPEC = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, segment_sum, trainable
+
+
+class {name}(Layer):
+    """A spec of a test."""
+
+    width: Size
+    other: Size
+
+    def setup(self):
+        self.kernel = trainable(lecun_normal(), (self.width, self.other))
+        self.square = trainable(lecun_normal(), (self.other + self.width, self.other))
+
+    def forward(self, {inputs}):
+        {body}
+'''
+BODIES = {
+    # The inputs, the body, and the shape of each input.
+    "pooled": (
+        "points, query",
+        "pooled = (points @ self.kernel).max(axis=1)\n"
+        "        return jnp.concatenate([pooled, query], axis=-1) @ self.square",
+        {"points": "batch length width", "query": "batch width"},
+    ),
+    "scaled_channels": (
+        "x, c",
+        "return x * (c @ self.kernel)[:, :, None, None] @ jnp.ones((3, 3), x.dtype)",
+        {"x": "batch other length 3", "c": "batch width"},
+    ),
+    "edges": (
+        "nodes, senders, receivers, weights",
+        "messages = (nodes @ self.kernel)[senders] * weights[:, None]\n"
+        "        return segment_sum(messages, receivers, num_segments=nodes.shape[0])",
+        {
+            "nodes": "batch width",
+            "senders": "senders_length",
+            "receivers": "senders_length",
+            "weights": "senders_length",
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The texts of the specs, once they are mended, in one."""
+    root = tmp_path_factory.mktemp("untyped")
+    project = ProjectFolder(root)
+    for stem, (inputs, body, _) in BODIES.items():
+        name = "".join(part.title() for part in stem.split("_"))
+        text = SPEC.format(name=name, inputs=inputs, body=body)
+        project.write(f"specs/nn/{stem}.py", text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        project.ok("init", "mynet")
+        result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    return "\n".join(project.text(f"specs/nn/{stem}.py") for stem in BODIES)
+
+
+@pytest.mark.parametrize("stem", BODIES)
+def test_inputs_have_the_shapes_that_the_code_takes(stem: str, typed: str):
+    name = "".join(part.title() for part in stem.split("_"))
+    own = typed.partition(f"class {name}(")[2].partition("def forward")[2]
+    found = dict(re.findall(r'(\w+): \w+\["([^"]*)"\]', own.partition("return")[0]))
+    assert {n: found[n] for n in BODIES[stem][2]} == BODIES[stem][2]

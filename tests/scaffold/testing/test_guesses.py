@@ -1,0 +1,150 @@
+"""Of the shapes that inputs may have, the plainest that the code takes is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mlax_scaffold.reader.axes.trying import shapes_to_try
+from mlax_scaffold.testing.guesses import loosest, plainest, replaced, shapes_in
+
+WRITTEN = '''\
+import jax.numpy as jnp
+from mlax_scaffold.spec import Layer, Size, trainable, zeros
+
+
+class Example(Layer):
+    """A spec of a test."""
+
+    width: Size
+
+    def setup(self):
+        self.kernel = trainable(zeros, (self.width, self.width))
+
+    def {name}(self, points, mask, known: Float["batch"], ids, scale=None):
+        b, n, d = ids.shape
+        return (points @ self.kernel).max(axis=1) * mask
+'''
+GUESSED = WRITTEN.replace(
+    "points, mask, known", 'points: Float["batch width"], mask: Float["..."], known'
+).replace("ids, scale", 'ids: Int["b n d"], scale')
+
+
+@pytest.mark.parametrize("name", ["forward", "__call__"])
+def test_what_an_input_may_be(name: str):
+    after = GUESSED.format(name="forward")
+    found = shapes_to_try(WRITTEN.format(name=name), after, "Example", "specs/nn/e.py")
+    assert found == {
+        "points": [
+            "points_batch width",
+            "points_batch points_length width",
+            "width",
+            "points_batch points_height points_width width",
+        ],
+        "mask": [
+            "*batch mask_features",
+            "mask_features",
+            "mask_batch mask_features",
+            "mask_batch mask_length mask_features",
+        ],
+        # Its shape is taken apart.
+        "ids": ["ids_batch ids_length ids_axis_0"],
+    }
+
+
+@pytest.mark.parametrize(
+    "before", [GUESSED.format(name="forward"), "class Other: pass", "def ("]
+)
+def test_what_its_author_wrote_is_no_guess(before: str):
+    after = GUESSED.format(name="forward")
+    assert shapes_to_try(before, after, "Example", "specs/nn/e.py") in (
+        {},
+        {"scale": []},
+    )
+
+
+def contract(shapes: Mapping[str, str]) -> Any:
+    """One whose cases say nothing."""
+
+    def make(pick: Any) -> None:
+        raise ValueError
+
+    return SimpleNamespace(shapes=dict(shapes), make=make)
+
+
+def solving(*taken: tuple[dict[str, str], dict[str, str]]) -> Any:
+    """Takes some shapes with some ties."""
+    return lambda c: next((sizes for given, sizes in taken if given == c.shapes), None)
+
+
+PAIR = {
+    "x": ["x_batch dim", "x_batch x_length dim"],
+    "y": ["y_features", "y_batch y_features"],
+}
+
+
+def test_shapes_without_accidents_are_chosen_though_they_are_not_the_likeliest():
+    nearest = {"x": "x_batch dim", "y": "y_features"}
+    further = {"x": "x_batch x_length dim", "y": "y_batch y_features"}
+    solve = solving(
+        (nearest, {"x_batch": "out", "y_features": "dim"}),
+        (further, {"y_batch": "x_batch", "y_features": "dim"}),
+    )
+    found = plainest(PAIR, contract, solve)
+    assert found == {"x": "batch length dim", "y": "batch dim"}
+
+
+def test_the_likeliest_is_chosen_of_those_without_accidents():
+    nearest = {"x": "x_batch dim", "y": "y_batch y_features"}
+    further = {"x": "x_batch x_length dim", "y": "y_batch y_features"}
+    solve = solving((nearest, {"y_batch": "x_batch"}), (further, {}))
+    assert plainest(PAIR, contract, solve) == {"x": "batch dim", "y": "batch features"}
+
+
+def test_axes_that_nothing_ties_have_names_of_their_own():
+    given = {"x": ["x_batch dim"], "y": ["y_batch dim"]}
+    found = plainest(given, contract, lambda c: {})
+    assert found == {"x": "batch dim", "y": "y_length dim"}
+
+
+def test_height_and_width_stand_behind_channels():
+    given = {"x": ["x_batch x_height x_width x_channels"]}
+    found = plainest(given, contract, lambda c: {"x_height": "channels"})
+    assert found == {"x": "batch channels height width"}
+
+
+def test_nothing_is_chosen_where_nothing_is_taken():
+    assert plainest(PAIR, contract, lambda c: None) == {}
+
+
+TEXT = """\
+    shapes = shapes_of(
+        pick,
+        {"x": "batch dim", 'y': 'batch dim', "z": "*batch dim"},
+        given={"x": example["x"]},
+    )
+"""
+
+
+def test_shapes_in_the_text_of_tests():
+    assert shapes_in(TEXT, "xyw") == {"x": "batch dim", "y": "batch dim"}
+    new = replaced(TEXT, {"x": "a", "y": "b c"})
+    assert shapes_in(new, "xyz") == {"x": "a", "y": "b c", "z": "*batch dim"}
+    assert 'given={"x": example["x"]}' in new
+
+
+def loosened(sizes: Mapping[str, str] | None) -> Mapping[str, str]:
+    given = {"x": ["x_batch dim"], "y": ["y_batch dim"], "z": ["z_batch dim"]}
+    return loosest(given, TEXT, {"dim"}, contract, lambda c: sizes)
+
+
+def test_ties_that_the_code_does_not_ask_for_are_given_up():
+    assert loosened({}) == {"x": "batch dim", "y": "y_length dim"}
+
+
+@pytest.mark.parametrize("sizes", [{"y_batch": "x_batch"}, None])
+def test_ties_that_it_asks_for_stay(sizes: Mapping[str, str] | None):
+    assert loosened(sizes) == {}
