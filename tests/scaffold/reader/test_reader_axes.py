@@ -698,6 +698,7 @@ def test_new_axes_stand_before_others_of_what_a_docstring_describes():
         ("return x * (m[:, None] == m[None, :])", 'Int["batch"]'),
         ("return x * (m == 2)", 'Int["*batch"]'),
         ("return x * (jnp.arange(3)[None, :] < m[:, None])", 'Int["batch"]'),
+        ("places = jnp.arange(3)\nreturn x * (places < m[:, None])", 'Int["batch"]'),
         # What is computed of is a number.
         ("return x * m * (m == 2)", 'Float["..."]'),
         ("return x * (m == 2.5)", 'Float["..."]'),

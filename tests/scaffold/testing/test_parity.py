@@ -432,7 +432,15 @@ class Masked(Double):
     """Has two inputs that may be left out."""
 
     @staticmethod
-    def fwd(x, *_, inference_mode=False, bias=None, mask=None):
+    def fwd(
+        x,
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode=False,
+        bias=None,
+        mask=None,
+    ):
         x = x if mask is None else jnp.where(mask, x, 0.0)
         return x if bias is None else x + bias, ()
 
@@ -441,8 +449,16 @@ class Unmasked(Masked):
     """Takes no notice of one of them."""
 
     @staticmethod
-    def fwd(x, *_, inference_mode=False, bias=None, mask=None):
-        return Masked.fwd(x, bias=bias)
+    def fwd(
+        x,
+        trainables,
+        non_trainables,
+        hyperparams,
+        inference_mode=False,
+        bias=None,
+        mask=None,
+    ):
+        return Masked.fwd(x, trainables, non_trainables, hyperparams, bias=bias)
 
 
 def compare_given(

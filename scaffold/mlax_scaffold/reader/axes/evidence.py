@@ -209,7 +209,7 @@ class Evidence:
             ):
                 operations.are_compared(left, one, self.alias)
             case ast.Compare(left=left, comparators=[one]):
-                operations.are_counted(left, one, self.alias)
+                operations.are_counted(left, one, self.alias, self.sums.are_places)
             case ast.BinOp(left=left, op=op, right=right):
                 self._pair(left, right, isinstance(op, ast.MatMult))
             case ast.Subscript(slice=ast.Constant(value=str())):

@@ -38,7 +38,7 @@ USUAL = (
 
 _INDICES = (
     *("ids", "idx", "index", "indices", "receivers", "senders"),
-    *("labels", "lengths", "lens"),
+    "labels",
 )
 """Ends of the names of what is looked up, or counts."""
 

@@ -286,12 +286,16 @@ def are_compared(left: ast.expr, right: ast.expr, find: Find) -> None:
             alias.known.compared = True
 
 
-def are_counted(left: ast.expr, right: ast.expr, find: Find) -> None:
+def are_counted(
+    left: ast.expr,
+    right: ast.expr,
+    find: Find,
+    are_places: Callable[[ast.expr], bool],
+) -> None:
     """`jnp.arange(n)[None] < lengths[:, None]`: what is compared with places is a number of them."""
     for one, other in ((left, right), (right, left)):
-        alias, place = find(base_of(one)), base_of(other)
-        counted = isinstance(place, ast.Call) and (dotted(place.func) or "")
-        if alias and counted and counted.rpartition(".")[2] == "arange":
+        alias = find(base_of(one))
+        if alias and are_places(other):
             alias.known.kind = "Int"
 
 

@@ -1,9 +1,10 @@
-"""The axes of what Einstein sums make, and of what goes with that."""
+"""What names stand for that are no inputs: the axes of what Einstein sums make, and places along an axis."""
 
 from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.reader.axes.calls import base_of
 from mlax_scaffold.reader.axes.operations import Find, by_element
 from mlax_scaffold.reader.source import dotted
 
@@ -16,10 +17,23 @@ class Sums:
 
     def __init__(self) -> None:
         self._found: dict[str, str] = {}
+        self._places: set[str] = set()
 
     def bind(self, name: str, value: ast.expr) -> None:
         """A name stands for a value from here on."""
         self._found[name] = self.of(value)
+        self._places.discard(name)
+        if self.are_places(value):
+            self._places.add(name)
+
+    def are_places(self, node: ast.expr) -> bool:
+        """Whether it is `jnp.arange(n)[None]`, or a name of that."""
+        match base_of(node):
+            case ast.Name(id=name):
+                return name in self._places
+            case ast.Call(func=function):
+                return (dotted(function) or "").rpartition(".")[2] == "arange"
+        return False
 
     def of(self, node: ast.expr) -> str:
         """A letter for each axis; "" where they are not known."""

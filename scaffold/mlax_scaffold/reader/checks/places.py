@@ -71,7 +71,7 @@ def check_places(definition: Definition, library: Library) -> list[Diagnostic]:
 
 
 def _threaded(
-    source: Source, node: ast.expr, parent: ast.AST | None, method: ast.FunctionDef
+    source: Source, node: ast.AST, parent: ast.AST | None, method: ast.FunctionDef
 ) -> Fix | None:
     """What has a layer called in a statement where it was a value."""
     return (
