@@ -905,6 +905,12 @@ class Example(Layer):
             "return jnp.zeros((input_shape[0], self.slots), dtype).at[:, 0].set(1.0)",
             'Float["batch slots"]',
         ),
+        (
+            "batch n",
+            "b, d = input_shape[:-1], self.features\n"
+            "return jnp.zeros((*b, d, d), dtype), jnp.zeros((*b, 1), dtype)",
+            'tuple[Float["batch features features"], Float["batch 1"]]',
+        ),
         # One that is given as a size is that of the batch.
         (
             "*batch n",
@@ -952,6 +958,16 @@ def test_what_a_cell_begins_with_is_the_type_of_its_carry(shape, body, expected)
         if isinstance(n, ast.FunctionDef) and n.name == "forward"
     )
     assert type_of(source, forward, "carry") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"), [("n", "features_of_n"), ("memory", "memory_features")]
+)
+def test_no_axis_is_called_almost_like_a_field(name: str, axis: str):
+    fields = ("in_features", "features")
+    known = Known(name, others=fields)
+    known.has(2)
+    assert known.annotation(fields) == f'Float["batch {axis}"]'
 
 
 def test_an_axis_of_a_result_may_have_the_words_of_a_field_and_others():

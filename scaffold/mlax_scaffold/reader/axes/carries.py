@@ -50,6 +50,12 @@ def _locals(function: ast.FunctionDef) -> dict[str, ast.expr]:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 found.setdefault(name, []).append(value)
+            case ast.Assign(
+                targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
+            ) if len(names) == len(values):
+                for target, value in zip(names, values, strict=True):
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(value)
             case ast.Name(id=name, ctx=ast.Store()):
                 found.setdefault(name, []).append(None)
     for node in ast.walk(function):

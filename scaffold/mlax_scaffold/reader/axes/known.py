@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from mlax_scaffold.model.shapes import ShapeError, parse_shape
+from mlax_scaffold.spelling import closest
 
 NAMES = {
     1: ("batch",),
@@ -257,4 +258,8 @@ class Known:
         taken = usual in fields or usual in self.axes.values()
         if usual != names[0]:
             taken = taken or usual in self.others
-        return f"{self.name}_{usual}" if taken else usual
+        own = f"{self.name}_{usual}"
+        others = [f for f in fields if not own.endswith(f"_{f}")]
+        if taken and closest(own, others, 0.8):
+            own = f"{usual}_of_{self.name}"  # It would be taken for a slip.
+        return own if taken else usual
