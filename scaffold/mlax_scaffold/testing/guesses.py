@@ -210,6 +210,8 @@ def _named(shapes: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for name, shape in shapes.items():
         own = shape.split()
+        if not own:
+            continue
         inner = [w for w in own[1:] if w.startswith(f"{name}_")]
         usual = _usual(len(inner), own[-1] in inner and len(inner) == len(own) - 1)
         for word, plain in zip(inner, usual, strict=False):

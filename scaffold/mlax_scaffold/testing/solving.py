@@ -41,6 +41,8 @@ _MOST_TOGETHER = 4
 """Of so many axes of one size it is asked which of them go together."""
 _MOST_APART = 6
 """Of so many axes of one size it is asked which of them go with which."""
+_OF_SEVERAL = (19, 23)
+"""The sizes of the first axes of each `*name`, where they are to be no others."""
 _STUCK = 3
 """After so many of them for which no size comes further than another, none is found."""
 
@@ -72,13 +74,15 @@ class _Solving:
 
 @dataclass(frozen=True)
 class _Numbered:
-    """Picks as another one does, but for the numbers of axes."""
+    """Picks as another one does, but for the numbers of axes, and for the sizes of these."""
 
     pick: Any
     numbers: Mapping[str, int]
 
     def __call__(self, name: str, domain: Domain[T]) -> T:
         picked = self.pick(name, domain)
+        if found := re.fullmatch(r"size of \w+\[(\d)\]", name):
+            return _OF_SEVERAL[int(found[1]) % len(_OF_SEVERAL)]  # type: ignore[return-value]
         number = self.numbers.get(name.removeprefix("number of "))
         return number if number in domain.values else picked  # type: ignore[return-value]
 

@@ -961,6 +961,35 @@ def test_what_a_cell_begins_with_is_the_type_of_its_carry(shape, body, expected)
 
 
 @pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "return jnp.sum(jnp.tanh(x)[..., None] * self.pair, axis=-2)",
+            'Float["*batch dim"]',
+        ),
+        ("return jnp.sum(jnp.tanh(x)[..., None] * self.pair, axis=-1)", 'Float["..."]'),
+        (
+            "return jnp.sum(jnp.tanh(x)[..., None], axis=-3)",
+            'Float["*batch length dim"]',
+        ),
+    ],
+)
+def test_a_new_axis_at_the_end_is_none_of_the_input(body: str, expected: str):
+    assert guessed(body, "x") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return self.map(x) / temperature", 'Float[""]'),
+        ("return self.map(x) / temperature[:, None]", 'Float["batch"]'),
+    ],
+)
+def test_some_names_are_those_of_single_numbers(body: str, expected: str):
+    assert guessed(body, "x", "temperature")[1] == expected
+
+
+@pytest.mark.parametrize(
     ("name", "axis"), [("n", "features_of_n"), ("memory", "memory_features")]
 )
 def test_no_axis_is_called_almost_like_a_field(name: str, axis: str):

@@ -24,13 +24,13 @@ class Example(Layer):
     def setup(self):
         self.kernel = trainable(zeros, (self.width, self.width))
 
-    def {name}(self, points, mask, known: Float["batch"], ids, scale=None):
+    def {name}(self, points, mask, known: Float["batch"], ids, eps, scale=None):
         b, n, d = ids.shape
         return (points @ self.kernel).max(axis=1) * mask
 '''
 GUESSED = WRITTEN.replace(
     "points, mask, known", 'points: Float["batch width"], mask: Float["..."], known'
-).replace("ids, scale", 'ids: Int["b n d"], scale')
+).replace("ids, eps", 'ids: Int["b n d"], eps: Float[""]')
 
 
 @pytest.mark.parametrize("name", ["forward", "__call__"])
@@ -46,12 +46,14 @@ def test_what_an_input_may_be(name: str):
         ],
         "mask": [
             "*batch mask_features",
+            "*batch",
             "mask_features",
             "mask_batch mask_features",
             "mask_batch mask_length mask_features",
         ],
         # Its shape is taken apart.
         "ids": ["ids_batch ids_length ids_axis_0"],
+        "eps": ["", "eps_batch", "eps_batch eps_features"],
     }
 
 
@@ -111,6 +113,11 @@ def test_height_and_width_stand_behind_channels():
     given = {"x": ["x_batch x_height x_width x_channels"]}
     found = plainest(given, contract, lambda c: {"x_height": "channels"})
     assert found == {"x": "batch channels height width"}
+
+
+def test_a_number_has_no_axes():
+    given = {"x": ["x_batch dim"], "t": ["", "t_features"]}
+    assert plainest(given, contract, lambda c: {}) == {"x": "batch dim", "t": ""}
 
 
 def test_nothing_is_chosen_where_nothing_is_taken():

@@ -44,6 +44,10 @@ _INDICES = (
 """Ends of the names of what is looked up, or counts."""
 
 
+_SINGLE = ("eps", "epsilon", "learning_rate", "lr", "tau", "temperature")
+"""Names of single numbers."""
+
+
 _ENDS = ("senders", "receivers")
 """Ends of the names of both nodes of each edge of a graph."""
 
@@ -141,6 +145,13 @@ class Known:
 
         What it is taken apart into is of its kind.
         """
+        if (
+            self.name in _SINGLE
+            and self.exact is None
+            and not (self.parts or self.names)
+        ):
+            # What it goes with says no more than that it is stretched.
+            self.exact, self.least, self.axes = 0, 0, {}
         kinds = [row.kind for row in self.rows if row.kind != "Float"]
         self.kind = kinds[0] if kinds and self.kind == "Float" else self.kind
         if self.kind == "Float" and (self.computed or self.axes):

@@ -234,8 +234,16 @@ def called(
             for value in given
             for part in (value.elts if isinstance(value, ast.Tuple) else [value])
         ]
-        if numbers:
-            yield alias, partial(_reaches, numbers=numbers)
+        own = [_own_axis(number, alias.extra) for number in numbers]
+        if own:
+            yield alias, partial(_reaches, numbers=own)
+
+
+def _own_axis(number: int | None, extra: int) -> int | None:
+    """An axis, counted from the end of what has so many axes more, as one of the input itself."""
+    if number is None or number >= 0:
+        return number
+    return number + max(extra, 0) if number + max(extra, 0) < 0 else None
 
 
 def _stretched(node: ast.expr, find: Find) -> Alias | None:

@@ -85,15 +85,17 @@ def _candidates(known: Known, shape: str) -> Iterator[str]:
     if not known.counted and (len(named) < len(words)):
         *_, last = _words(known, max(guessed, 2))
         yield f"*batch {last}"
+        if not known.axes:
+            yield "*batch"
     for more in (0,) if known.counted else _NEAR:
-        if 0 < guessed + more <= _MOST:
+        if bool(shape) <= guessed + more <= _MOST:
             yield " ".join(_words(known, guessed + more))
 
 
 def _words(known: Known, count: int) -> Iterator[str]:
     """So many axes: their sizes where these are known, and names that no other input has."""
     alone = count == 1 and known.exact is None
-    usual = ("features",) if alone else NAMES[count]
+    usual = ("features",) if alone else NAMES.get(count, ())
     if known.kind != "Float":
         usual = ("batch", "length", *(f"axis_{i}" for i in range(count)))
     for axis in range(count):
