@@ -54,6 +54,8 @@ class _Checker:
             if h.type.sequence and h.type.word.names == "axis" and not h.type.optional
         ]
         """Integers, of which there may be as many as an axis is long."""
+        self.number: dict[str, bool] = {}
+        """Whether a name of the types so far is any number of axes."""
         self.derived = [d.name for d in definition.declared(Role.DERIVED)]
         self.switches = [
             h.name for h in definition.hyperparameters if h.type.word.names == "switch"
@@ -68,6 +70,7 @@ class _Checker:
             for array, shape, present in _shaped(item.type):
                 found += self._switch(array)
                 found += self._several(array)
+                found += self._one_or_several(array)
                 found += self._counts(array, counted)
                 for name in shape.names():
                     if name in self.absent and name in self.tuples:
@@ -94,6 +97,7 @@ class _Checker:
             for array, shape, _ in _shaped(self.method.returns):
                 found += self._switch(array)
                 found += self._several(array)
+                found += self._one_or_several(array)
                 known_names = bound | self._counted(shape)
                 free = _free(shape)
                 open_ = {d.name for part in shape.branches for d in _variadic(part)}
@@ -116,6 +120,26 @@ class _Checker:
                     hint = did_you_mean(name, known) or other
                     found.append(self._at(array, name, message, hint))
         return found
+
+    def _one_or_several(self, array: ArrayType) -> Iterator[Diagnostic]:
+        """Findings where a name is one axis in one type, and any number of them in another."""
+        for part in array.branches:
+            several = {dim.name for dim in _variadic(part)}
+            for name in part.names():
+                if self._known(name):
+                    continue
+                if self.number.setdefault(name, name in several) == (name in several):
+                    continue
+                here, there = f"`{name}`", f"`*{name}`"
+                if name in several:
+                    here, there = there, here
+                yield self._at(
+                    array,
+                    name,
+                    f"is one axis, and `*{name}` is any number of them",
+                    f"This type has {here}, and another one {there}. Give one of them another "
+                    f"name, such as `*{'axes' if name != 'axes' else 'leading'}`.",
+                )
 
     def _known(self, name: str) -> bool:
         several = (*self.tuples, *self.sequences, *self.derived)
