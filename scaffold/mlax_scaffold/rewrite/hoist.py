@@ -79,6 +79,9 @@ class Hoister(Transformer):
     def leave_Call(
         self, original_node: cst.Call, updated_node: cst.Call
     ) -> cst.BaseExpression:
+        read = self.reads.get(original_node)
+        if read is not None and original_node not in self.later:
+            return self._hoisted(updated_node, read)
         name = self.wanted(updated_node)
         if name is None:
             return updated_node
@@ -183,7 +186,7 @@ class Hoister(Transformer):
         for h in hoisted:
             texts = (
                 self.emit(h.value, h.name)
-                if isinstance(h.value, cst.Call)
+                if isinstance(h.value, cst.Call) and self.wanted(h.value) is not None
                 else [f"{h.name} = {code(h.value)}"]
             )
             made = [statement(text) for text in texts]

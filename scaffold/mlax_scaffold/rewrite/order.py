@@ -79,6 +79,9 @@ def _evaluated(node: cst.CSTNode, context: Context) -> Iterator[_Read | _Change]
             last = len(needs.weights) + len(needs.states)
             for arg in (*node.args[last:], *node.args[:last]):
                 yield from _evaluated(arg, context)
+            if needs.non_trainables and not needs.changes:
+                for state in sorted(_read_by_method(name, context)):
+                    yield _Read(node, state, name.lstrip("_"))
             return
         case cst.Call():
             states = _changed(node, context)
@@ -133,6 +136,13 @@ def _all(context: Context) -> frozenset[str]:
 
 def _states(context: Context) -> frozenset[str]:
     return context.declared(Role.STATE, Role.MOMENT) | context.trees
+
+
+def _read_by_method(name: str, context: Context) -> set[str]:
+    """The states that a method reads, or those that it calls."""
+    methods = {m.name: m for m in context.definition.methods}
+    called = (methods[n] for n in reached(methods, name))
+    return _states(context) & {read for m in called for read in m.reads}
 
 
 def _by_method(name: str, context: Context) -> set[str]:

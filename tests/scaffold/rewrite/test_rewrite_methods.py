@@ -256,6 +256,28 @@ LAYERS = {
             )
             return self._restored(rows) + last + self._centred(y, mean=1.0)
         """,
+    "states_that_methods_read_before_others_set_them": """
+        def setup(self):
+            self.scale = trainable(normal(1.0), (3,))
+            self.parts = {"mean": state(zeros, (3,)), "width": state(ones, (3,))}
+            self.total = state(zeros, (3,))
+
+        def _mean(self, x):
+            return x + self.parts["mean"]
+
+        def _total(self, x):
+            return x + self.stored.total.astype(x.dtype)
+
+        def _set(self, x):
+            self.parts["mean"] = self.parts["mean"] * 0.5 + x[0] * self.scale
+            self.total = self.total + x[0]
+            return x
+
+        def forward(self, x: Float["..."]) -> Float["..."]:
+            y = self._mean(x) + self._set(x) * self._mean(x)
+            y = y + (self._mean(self._set(x)) - self._set(x * 2.0))
+            return self._total(y) * self._set(y) + self._total(x)
+        """,
     "lists_that_methods_hand_on": """
         def setup(self):
             self.first = [Plain(3), Plain(3)]
