@@ -120,8 +120,8 @@ class _Places:
                         self._call(function, function, _of_value(context))
             case ast.Attribute(value=ast.Attribute() | ast.Subscript() as owner):
                 self.used.add(owner)
-            case ast.Compare(left=left):
-                self.used.add(left)
+            case ast.Compare(left=left, comparators=others):
+                self.used |= {left, *others}
             case ast.Attribute() if (
                 node not in self.used
                 and id(node) not in self.closures.functions
