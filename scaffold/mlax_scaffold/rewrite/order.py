@@ -138,7 +138,7 @@ def _states(context: Context) -> frozenset[str]:
     return context.declared(Role.STATE, Role.MOMENT) | context.trees
 
 
-def _read_by_method(name: str, context: Context) -> set[str]:
+def _read_by_method(name: str, context: Context) -> frozenset[str]:
     """The states that a method reads, or those that it calls."""
     methods = {m.name: m for m in context.definition.methods}
     called = (methods[n] for n in reached(methods, name))
