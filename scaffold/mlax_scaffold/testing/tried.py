@@ -124,11 +124,13 @@ class Tried:
         return self._guessed(cases, owner, shapes, guesses.plainest)
 
     def looser_shapes_of(
-        self, cases: Cases, owner: str, shapes: Mapping[str, Sequence[str]]
+        self, cases: Cases | None, owner: str, shapes: Mapping[str, Sequence[str]]
     ) -> Mapping[str, str]:
         """The shapes of such inputs where fewer axes are tied than it was guessed; see `shapes_of`."""
+        if cases is None or not shapes:
+            return {}
         contract = self.contracts_of(cases).get("cases")
-        if contract is None or not shapes:
+        if contract is None:
             return {}
         try:
             fields = contract.spec.load()._fields_.annotations
