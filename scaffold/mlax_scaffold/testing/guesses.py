@@ -218,8 +218,8 @@ def _named(shapes: Mapping[str, str]) -> dict[str, str]:
             names[word] = plain
         if own[0].startswith(f"{name}_"):
             names[own[0]] = "batch"
-        for word in (w for w in own if w in names):
-            taken = {*words, *(v for k, v in names.items() if k != word)}
+        for word in (w for w in own if w in names and w.startswith(f"{name}_")):
+            taken = words | {v for k, v in names.items() if k != word}
             if names[word] in taken:
                 names[word] = f"{name}_{names[word].replace('batch', 'length')}"
     named = with_sizes(shapes, names)

@@ -109,6 +109,20 @@ def test_axes_that_nothing_ties_have_names_of_their_own():
     assert found == {"x": "batch dim", "y": "y_length dim"}
 
 
+def test_an_axis_of_two_inputs_has_the_name_of_the_first():
+    given = {
+        "x": ["x_batch x_length dim"],
+        "y": ["y_batch y_length dim"],
+        "z": ["z_batch z_length"],
+    }
+    ties = {"y_batch": "x_batch", "z_batch": "x_batch", "z_length": "y_length"}
+    assert plainest(given, contract, lambda c: ties) == {
+        "x": "batch length dim",
+        "y": "batch y_length dim",
+        "z": "batch y_length",
+    }
+
+
 def test_height_and_width_stand_behind_channels():
     given = {"x": ["x_batch x_height x_width x_channels"]}
     found = plainest(given, contract, lambda c: {"x_height": "channels"})
