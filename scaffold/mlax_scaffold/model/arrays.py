@@ -115,9 +115,10 @@ class ArrayType:
     @property
     def decides_dtype(self) -> bool:
         """Whether there is always such an array: its dtype is that of the computation."""
-        if self.kind in COMPUTING:
-            return not self.optional
-        return any(item.decides_dtype for item in self.items)
+        several = any(item.kind == "..." for item in self.items)
+        if self.optional or several:
+            return False
+        return self.kind in COMPUTING or any(i.decides_dtype for i in self.items)
 
     @property
     def annotation(self) -> str:

@@ -174,7 +174,7 @@ class ImportReader:
                     bound = alias.asname or alias.name.partition(".")[0]
                     self._add(alias, Import(bound, alias.name))
             return
-        module = "." * node.level + (node.module or "")
+        module = self._module(node)
         for alias in node.names:
             if alias.name == "*":
                 self._everything(node, module)
@@ -196,6 +196,12 @@ class ImportReader:
                     continue
                 bound = alias.asname or alias.name
                 self._add(alias, Import(bound, module, alias.name))
+
+    def _module(self, node: ast.ImportFrom) -> str:
+        """What an import names; a relative one does so from the folder of the spec."""
+        folders = self.source.path.split("/")[:-1] if node.level else []
+        above = folders[: len(folders) - node.level + 1]
+        return ".".join((*above, *filter(None, [node.module])))
 
     def _everything(self, node: ast.ImportFrom, module: str) -> None:
         """`from module import *`: of the words, those that the spec reads are written."""
@@ -334,9 +340,9 @@ class ImportReader:
         if section is None:
             self.source.report(
                 node,
-                f"`{module}` names no spec",
-                f"Specs live in {', '.join(SECTIONS)}: "
-                "`from mlax_scaffold.specs.nn.linear import Linear`.",
+                f"`{'.' * node.level}{node.module or ''}` names no spec",
+                f"Specs live in {', '.join(SECTIONS)}: `from specs.nn.linear import "
+                "Linear`, or `from .linear import Linear` in their folder.",
             )
             return
         if alias.asname:

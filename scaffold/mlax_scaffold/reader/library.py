@@ -19,6 +19,7 @@ from mlax_scaffold.model.definition import (
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.reader.checks.arguments import check_layer_arguments
 from mlax_scaffold.reader.checks.carries import check_carries
+from mlax_scaffold.reader.checks.cells import check_cells
 from mlax_scaffold.reader.checks.entries import check_entries
 from mlax_scaffold.reader.checks.invariances import check_invariances
 from mlax_scaffold.reader.checks.parts import check_parts
@@ -39,6 +40,7 @@ CHECKS = (
     check_layer_arguments,
     check_entries,
     check_carries,
+    check_cells,
     check_parts,
     check_places,
     check_positional_hyperparameters,

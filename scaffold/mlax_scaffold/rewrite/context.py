@@ -149,7 +149,7 @@ class Context:
         if self.is_own or self.floating_input or not self.definition.declared(*own):
             return None
         trees = [i for i in self.method.positional if i.type.kind == "PyTree"]
-        trees += [i for i in self.inputs if i.type.kind in COMPUTING and i not in trees]
+        trees += [i for i in self.inputs if i.type.computes and i not in trees]
         names = ", ".join(i.variable for i in trees)
         several = f"({names})" if len(trees) > 1 else names
         return f"arrays.floating_dtype({several})" if trees else None
@@ -223,7 +223,9 @@ class Context:
 
 
 def _first_floating(expression: str, array: ArrayType) -> str | None:
-    if array.kind in COMPUTING and not array.optional:
+    if not array.decides_dtype:
+        return None
+    if array.kind in COMPUTING:
         return expression
     found = (_first_floating(f"{expression}{at}", part) for _, at, part in array.parts)
     return next(filter(None, found), None)

@@ -72,6 +72,9 @@ def _executed(path: Path, root: str | Path | None, text: bytes) -> Any:
     classes that were made anew.
     """
     name = f"_mlax_scaffold_spec_{path.parent.name}_{path.stem}"
+    if root is not None and path.is_relative_to(root):
+        # Relative imports are those of its folder.
+        name = ".".join((*path.relative_to(root).parent.parts, name))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is no Python module")

@@ -172,13 +172,12 @@ class Tried:
         taken: list[bool] = []
         try:
             _ = self.within_time(contract, taken).covering
-        except (AssertionError, OutOfTime):
+        except picks.REFUSALS as told:
+            return told
+        except Exception:
             if taken:
-                return (
-                    None  # An option that fails always is no fault of all the others.
-                )
-        except Exception as told:
-            return told if isinstance(told, picks.REFUSALS) else None
+                # An option that fails always is no fault of all the others.
+                return None
         else:
             return None
         try:

@@ -11,6 +11,7 @@ from mlax_scaffold.project import trial
 from mlax_scaffold.project.settings import find_project
 from mlax_scaffold.project.staging import Outcome, Stage, staged_package
 from mlax_scaffold.project.workspace import Workspace
+from mlax_scaffold.spec.loading import load
 
 HEAD = '''\
 import jax
@@ -50,6 +51,23 @@ FAULTY = {
         return shape""",
     ),
 }
+AROUND = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+
+from ..nn.scale import Scale
+
+
+class Around(Layer):
+    """Another way to name the folder."""
+
+    size: Size = 3
+
+    def setup(self):
+        self.scale = Scale(self.size)
+
+    def forward(self, x: Float["*batch size"]) -> Float["*batch size"]:
+        return self.scale(x)
+'''
 FUNCTION = '''\
 import jax.numpy as jnp
 
@@ -180,3 +198,29 @@ def test_modules_beside_the_generated_ones_come_along(generated: ProjectFolder):
         outcome = stage.run(program, None)
     assert outcome.status == 0, outcome.output
     assert outcome.output.startswith("1 mynet/nn/scale.py")
+
+
+def test_specs_import_specs_of_their_folder_relatively(project: ProjectFolder):
+    text = (project.root / "specs/nn/twice.py").read_text()
+    old = "from specs.nn.scale import Scale"
+    assert old in text
+    project.write("specs/nn/doubled.py", text.replace(old, "from .scale import Scale"))
+    (project.root / "specs/nn/twice.py").unlink()
+    project.write("specs/nn/around.py", AROUND)
+    result = project.run("generate", trial=True)
+    assert result.exit_code == 0, result.output
+    found = (project.root / "mynet/nn/twice.py").read_text()
+    assert "from mynet.nn import scale as Scale" in found
+    assert (
+        "from mynet.nn import scale as Scale"
+        in (project.root / "mynet/nn/around.py").read_text()
+    )
+    made = load(project.root / "specs/nn/doubled.py", project.root)
+    assert made.__name__ == "Twice"
+
+
+def test_a_relative_import_names_a_spec(project: ProjectFolder):
+    text = (project.root / "specs/nn/twice.py").read_text()
+    new = text.replace("from specs.nn.scale", "from ..shared")
+    project.write("specs/nn/twice.py", new)
+    assert "`..shared` names no spec" in project.run("generate").output

@@ -183,10 +183,49 @@ def test_what_fails_inside_of_another_definition_is_left(empty: ProjectFolder):
 
 def test_the_time_of_a_search_is_limited(empty: ProjectFolder, monkeypatch):
     """No processor time at all: the example is refused, and no case is looked for."""
-    monkeypatch.setattr(
-        trials, "PROGRAM", trials.PROGRAM.replace("SECONDS = 60.0", "SECONDS = 0.0")
-    )
+    limited = trials.PROGRAM.replace("Tried(root)", "Tried(root, 0.0)")
+    assert limited != trials.PROGRAM
+    monkeypatch.setattr(trials, "PROGRAM", limited)
     empty.write("specs/nn/inner.py", INNER)
     with pytest.raises(SpecError) as error:
         trial(empty, Tried())
     assert "must have shape" in error.value.diagnostics[0].message
+
+
+TURNED = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.lstm_cell import LSTMCell
+
+
+class Turned(Layer):
+    """A cell that is given what it carries in the place of its input."""
+
+    dim: Size
+
+    def setup(self):
+        self.cell = LSTMCell(self.dim, self.dim)
+
+    def forward(
+        self,
+        z: Float["batch dim"],
+        s: tuple[Float["batch dim"], Float["batch dim"]] | None = None,
+    ):
+        if s is None:
+            s = jnp.zeros_like(z), jnp.zeros_like(z)
+        y, s = self.cell(s, z)
+        return y
+'''
+
+
+def test_what_is_always_refused_is_told_however_the_spec_itself_fails(
+    empty: ProjectFolder,
+):
+    """Run as it is, it asks a tuple for `dot`, which is no refusal of an input."""
+    empty.write("specs/nn/turned.py", TURNED)
+    with pytest.raises(SpecError) as error:
+        trial(empty, Tried())
+    [found] = error.value.diagnostics
+    assert "carry must be a tuple of 2" in found.message
+    assert TURNED.split("\n")[found.location.line - 1].endswith("self.cell(s, z)")

@@ -102,6 +102,51 @@ class Told(Layer):
         y = self.table[labels]
         return y if shift is None else y + shift
 ''',
+    "pair": '''
+class Pair(Layer):
+    """Indices, and a pair that may be None: where it is given, it says the dtype."""
+
+    classes: Size
+
+    def setup(self):
+        self.table = trainable(ones, (self.classes,))
+
+    def forward(
+        self, labels: Int["n"], pair: tuple[Float["n"], Float["n"]] | None = None
+    ):
+        y = self.table[labels]
+        return y if pair is None else y + pair[0] * pair[1]
+''',
+    "several": '''
+class Several(Layer):
+    """Indices, and any number of arrays, which may be none."""
+
+    classes: Size
+
+    def setup(self):
+        self.table = trainable(ones, (self.classes,))
+
+    def forward(self, labels: Int["n"], shifts: tuple[Float["n"], ...]):
+        y = self.table[labels]
+        for shift in shifts:
+            y = y + shift
+        return y
+''',
+    "memories": '''
+class Memories(Layer):
+    """Indices, and any number of arrays or None."""
+
+    classes: Size
+
+    def setup(self):
+        self.table = trainable(ones, (self.classes,))
+
+    def forward(self, labels: Int["n"], shifts: tuple[Float["n"], ...] | None = None):
+        y = self.table[labels]
+        for shift in shifts or ():
+            y = y + shift
+        return y
+''',
     "outer": '''
 from specs.nn.attention import Attention
 
@@ -135,6 +180,13 @@ CALLS: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
     ("head", {"classes": 4}, (jnp.arange(3), X[:, 0]), {"shift": X[:, 1]}),
     ("told", {"classes": 4}, jnp.arange(3), {}),
     ("told", {"classes": 4}, jnp.arange(3), {"shift": X[:, 1]}),
+    ("pair", {"classes": 4}, jnp.arange(3), {}),
+    ("pair", {"classes": 4}, jnp.arange(3), {"pair": (X[:, 0], X[:, 1])}),
+    ("several", {"classes": 4}, (jnp.arange(3), (X[:, 0], X[:, 1])), {}),
+    ("several", {"classes": 4}, (jnp.arange(3), ()), {}),
+    ("memories", {"classes": 4}, jnp.arange(3), {}),
+    ("memories", {"classes": 4}, jnp.arange(3), {"shifts": ()}),
+    ("memories", {"classes": 4}, jnp.arange(3), {"shifts": (X[:, 0],)}),
     ("outer", {"features": 2}, (X, MASK), {}),
 ]
 
@@ -183,6 +235,26 @@ def test_numbers_that_may_be_none_say_the_dtype_where_they_are_given(
     y, _ = module.fwd(jnp.arange(3), *layer, shift=X[:, 1].astype(dtype))
     assert y.dtype == dtype
     assert module.fwd(jnp.arange(3), *layer)[0].dtype == jnp.float16
+
+
+@pytest.mark.parametrize(
+    ("name", "x", "inputs"),
+    [
+        ("pair", jnp.arange(3), {"pair": (X[:, 0], X[:, 1])}),
+        ("several", (jnp.arange(3), (X[:, 0], X[:, 1])), {}),
+        ("memories", jnp.arange(3), {"shifts": (X[:, 0],)}),
+    ],
+)
+def test_tuples_that_may_be_none_or_empty_say_the_dtype_where_they_are_given(
+    examples: Examples, name: str, x, inputs
+):
+    module = examples.module("nn", name)
+    layer = module.init(jax.random.key(0), classes=4, dtype=jnp.float32)
+    x, inputs = jax.tree.map(
+        lambda a: a.astype(jnp.bfloat16) if a.dtype == jnp.float32 else a, (x, inputs)
+    )
+    y, _ = module.fwd(x, *layer, **inputs)
+    assert y.dtype == jnp.bfloat16
 
 
 def test_messages_name_inputs_as_the_spec_does(examples: Examples):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.foreign import LIBRARIES, known, without_name
+from mlax_scaffold.reader.remedies.meant_words import meant_word
 from mlax_scaffold.reader.remedies.modes import KEYS, TRAINS, mode, told
 from mlax_scaffold.reader.remedies.names import SPEC, of_jax
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -149,6 +150,10 @@ def _remedy(
         edits = tuple(source.edit(n, needed.bound) for n in found)
         changed = edits if needed.bound != name else ()
         return Fix(changed, (needed,)), f"Import it: `{needed}`."
+    if (meant := meant_word(name, ())) and _are_called(source, found):
+        needed = Needed(SPEC, meant, meant)
+        edits = tuple(source.edit(n, meant) for n in found)
+        return Fix(edits, (needed,)), f"Import it: `{needed}`."
     own = name in _of_self(source)
     if own or name in TRAINS:
         edits = tuple(
@@ -199,6 +204,12 @@ def _in_methods(source: Source, nodes: list[ast.Name]) -> bool:
         for part in ast.walk(statement)
     }
     return all(id(node) in bodies for node in nodes)
+
+
+def _are_called(source: Source, nodes: list[ast.Name]) -> bool:
+    calls = (n for n in ast.walk(source.tree) if isinstance(n, ast.Call))
+    called = {id(call.func) for call in calls}
+    return all(id(node) in called for node in nodes)
 
 
 def _binds(symbol: symtable.Symbol) -> bool:

@@ -20,19 +20,23 @@ from mlax_scaffold.reader.source import (
 def flax_param(
     source: Source, method: ast.FunctionDef, node: ast.Attribute
 ) -> Fix | None:
-    """`self.param("w", initializer, shape)`, as flax has it, as `trainable(initializer, shape)`."""
+    """`self.param("w", initializer, shape)`, as flax has it, as `trainable(initializer, shape)`.
+
+    The name may be missing: what it is assigned to says it.
+    """
     if node.attr != "param":
         return None
     for call in walk(method):
         match call:
-            case ast.Call(func=func, args=[name, initializer, _], keywords=[]) if (
-                func is node
-            ):
-                if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                    declared = word(source, "trainable")
-                    start, end = source.start(call), source.start(initializer)
-                    edit = source.replace(start, end, f"{declared.bound}(")
-                    return Fix((edit,), (declared,))
+            case ast.Call(
+                func=func,
+                args=[ast.Constant(value=str()), initializer, _] | [initializer, _],
+                keywords=[],
+            ) if func is node:
+                declared = word(source, "trainable")
+                start, end = source.start(call), source.start(initializer)
+                edit = source.replace(start, end, f"{declared.bound}(")
+                return Fix((edit,), (declared,))
     return None
 
 

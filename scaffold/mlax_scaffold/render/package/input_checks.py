@@ -127,7 +127,8 @@ class InputChecks:
         repeated = _repeated(item.type)
         if repeated is None:
             return self._shape(item.type)
-        return f"({self._shape(repeated)},) * len({item.variable})"
+        given = f"{item.variable} or ()" if item.type.optional else item.variable
+        return f"({self._shape(repeated)},) * len({given})"
 
     def _shape(self, array: ArrayType, optional: bool = False) -> str:
         """The expression of a shape: a text, of a tuple a tuple of them; None for any."""
