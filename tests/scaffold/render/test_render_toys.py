@@ -10,6 +10,7 @@ from mlax_scaffold.model.project import Project
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
 from mlax_scaffold.reader.library import read_library
 from mlax_scaffold.render.tests import files as tests
+from mlax_scaffold.render.tests.entries import entry_view
 
 PROJECT = Project("toys", "specs", "toys", "tests", "docs")
 BLOCK = '''
@@ -109,6 +110,34 @@ class Added(Layer):
     text = tests.test_module(definition, library, PROJECT).text
     assert "* count" in text
     assert text.count("count = pick(") == 1
+
+
+@pytest.mark.parametrize(
+    ("element", "drawn"),
+    [
+        ('Int["n"]', 'shapes.array("xs[0]", jnp.int32)'),
+        (
+            'tuple[Float["n"], Int["n"]]',
+            '(shapes.array("xs[0][0]"), shapes.array("xs[0][1]", jnp.int32),)',
+        ),
+    ],
+)
+def test_each_of_any_number_is_drawn_as_its_type_says(element: str, drawn: str):
+    text = f'''
+from mlax_scaffold.spec import Float, Int, Layer
+
+
+class Counted(Layer):
+    """However many."""
+
+    def forward(self, y: Float["n"], xs: tuple[{element}, ...]) -> Float["n"]:
+        return y * len(xs)
+'''
+    specs = (SpecFile("specs/nn/counted.py", "nn", text),)
+    library = read_library(specs, find_specs(LIBRARY_SPECS, "library"))
+    definition = next(d for d in library if d.source == "specs/nn/counted.py")
+    [view] = [entry_view(definition, definition.entry, unsaid=False)]
+    assert view.x == f'(shapes.array("y"), ({drawn},) * count)'
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,15 @@ class Memories(Layer):
             y = y + shift
         return y
 ''',
+    "pairs": '''
+class Pairs(Layer):
+    """Any number of pairs."""
+
+    def forward(self, x: Float["n"], pairs: tuple[tuple[Float["n"], Float["n"]], ...]):
+        for scale, shift in pairs:
+            x = x * scale + shift
+        return x
+''',
     "outer": '''
 from specs.nn.attention import Attention
 
@@ -187,6 +196,7 @@ CALLS: list[tuple[str, dict[str, Any], Any, dict[str, Any]]] = [
     ("memories", {"classes": 4}, jnp.arange(3), {}),
     ("memories", {"classes": 4}, jnp.arange(3), {"shifts": ()}),
     ("memories", {"classes": 4}, jnp.arange(3), {"shifts": (X[:, 0],)}),
+    ("pairs", {}, (X[:, 0], ((X[:, 0], X[:, 1]),) * 3), {}),
     ("outer", {"features": 2}, (X, MASK), {}),
 ]
 

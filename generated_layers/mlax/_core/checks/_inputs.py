@@ -112,7 +112,8 @@ def items(
         raise TypeError(f"{owner}: {name} must be {wanted}, got {found}")
     if element is None:
         return tuple(given)
-    each = element if isinstance(element, tuple) else (element,) * len(given)
+    apart = isinstance(element, tuple) and count is not None
+    each = element if apart else (element,) * len(given)
     return tuple(
         _element(owner, check, f"{name}[{i}]", part)
         for i, (check, part) in enumerate(zip(each, given, strict=True))

@@ -218,7 +218,8 @@ def _abstract(
     """An array, or a tree of them, of the drawn shapes; `needed` says that it is always given."""
     if array.kind == "tuple":
         if _any_number(array):
-            return f'(shapes.array("{label}[0]"),) * count'
+            part = _abstract(f"{label}[0]", array.items[0], definition, needed)
+            return f"({part},) * count"
         parts = [
             _abstract(f"{label}{at}", part, definition, needed)
             for _, at, part in array.parts
