@@ -44,7 +44,7 @@ from mlax_scaffold.reader.source import (
 from mlax_scaffold.reader.types import (
     is_array_annotation,
     read_array_type,
-    split_optional,
+    tree_of_class,
 )
 
 _GIVEN = (RESERVED | {"x"}) - {
@@ -114,12 +114,12 @@ def read_inputs(
         )
     ]
     for arg, default, keyword in pairs:
-        array = _of_class(arg.annotation, imports)
+        array = tree_of_class(arg.annotation, imports)
         if array is None:
             if arg.annotation is None or not is_array_annotation(arg.annotation):
                 others.append((arg, default))
                 continue
-            array = read_array_type(source, arg.annotation)
+            array = read_array_type(source, arg.annotation, imports)
         if array is not None:
             if default is not None and arg.annotation is not None:
                 check_none(source, arg.annotation, default, taken=array.optional)
@@ -141,19 +141,6 @@ def read_inputs(
 
 def _is_tree(annotation: ast.expr | None) -> bool:
     return isinstance(annotation, ast.Name) and annotation.id == "PyTree"
-
-
-def _of_class(
-    annotation: ast.expr | None, imports: Mapping[str, Import]
-) -> ArrayType | None:
-    """The arrays of a NamedTuple or a TypedDict beside the definition; None for any other annotation."""
-    if annotation is None:
-        return None
-    node, optional = split_optional(annotation)
-    if not isinstance(node, ast.Name) or node.id not in imports:
-        return None
-    array = imports[node.id].array
-    return array and replace(array, optional=optional)
 
 
 def _check_passed(source: Source, arg: ast.arg) -> None:

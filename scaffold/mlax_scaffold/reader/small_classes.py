@@ -20,8 +20,7 @@ from mlax_scaffold.reader.checks.defaults import check_defaults, check_type
 from mlax_scaffold.reader.plain_types import plain_type
 from mlax_scaffold.reader.source import Source, dotted
 from mlax_scaffold.reader.types import (
-    is_array_annotation,
-    names_arrays,
+    holds_arrays,
     read_array_type,
 )
 
@@ -78,8 +77,9 @@ def read_small_class(
                 check_type(source, plain)
                 types.append((name, unparsed(plain)))
                 annotation = statement.annotation
-                held = is_array_annotation(annotation) and names_arrays(annotation)
-                arrays.append(read_array_type(source, annotation) if held else None)
+                held = holds_arrays(annotation, imports)
+                tree = read_array_type(source, annotation, imports) if held else None
+                arrays.append(tree)
                 _check(source, node, statement.value, imports)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if kind == "Enum":
                 members.append(name)

@@ -380,7 +380,8 @@ def _names(node: _Definition) -> set[str]:
     found: set[str] = set()
     parts: list[ast.AST] = [*node.body]
     if isinstance(node, ast.FunctionDef):
-        parts += filter(None, node.args.kw_defaults)
+        types = (a.annotation for a in (*node.args.posonlyargs, *node.args.args))
+        parts += filter(None, (*node.args.kw_defaults, *types, node.returns))
     for part in parts:
         if isinstance(node, ast.FunctionDef) or isinstance(part, ast.FunctionDef):
             found |= {n.id for n in walk(part) if isinstance(n, ast.Name)}

@@ -139,10 +139,26 @@ def is_array_annotation(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in (*ARRAY_KINDS, "tuple")
 
 
-def names_arrays(node: ast.expr) -> bool:
-    """Whether an annotation names the type of an array, as `tuple[Float["a"], Int["b"]]` does."""
-    names = (n.id for n in ast.walk(node) if isinstance(n, ast.Name))
-    return any(name in ARRAY_KINDS for name in names)
+def holds_arrays(node: ast.expr, imports: Mapping[str, Import]) -> bool:
+    """Whether an annotation is a tree of arrays: `tuple[Float["a"], Boxes]`, or the NamedTuple `Boxes`."""
+    if tree_of_class(node, imports):
+        return True
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    arrays = {name for name, meant in imports.items() if meant.array}
+    return is_array_annotation(node) and bool(names & {*ARRAY_KINDS, *arrays})
+
+
+def tree_of_class(
+    node: ast.expr | None, imports: Mapping[str, Import]
+) -> ArrayType | None:
+    """The arrays of a NamedTuple or a TypedDict beside the definition; None for any other annotation."""
+    if node is None:
+        return None
+    node, optional = split_optional(node)
+    if not isinstance(node, ast.Name) or node.id not in imports:
+        return None
+    array = imports[node.id].array
+    return array and replace(array, optional=optional)
 
 
 def _is_sequence(node: ast.Subscript) -> bool:
@@ -192,8 +208,14 @@ def _read_sequence(
     return None
 
 
-def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
+def read_array_type(
+    source: Source,
+    node: ast.expr,
+    imports: Mapping[str, Import] = MappingProxyType({}),
+) -> ArrayType | None:
     """The type that an input's annotation names; None, with a finding, where it is none."""
+    if tree := tree_of_class(node, imports):
+        return tree
     node, optional = split_optional(node)
     if isinstance(node, ast.Name) and node.id in ("PyTree", "Key"):
         return ArrayType(node.id, optional=optional)
@@ -211,7 +233,7 @@ def read_array_type(source: Source, node: ast.expr) -> ArrayType | None:
             )
             if repeated and len(elements) == 2:
                 elements = elements[:1]
-            items = [read_array_type(source, element) for element in elements]
+            items = [read_array_type(source, e, imports) for e in elements]
             if None in items:
                 return None
             if repeated:

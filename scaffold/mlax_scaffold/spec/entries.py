@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -91,9 +92,12 @@ def _is_floating(annotation: Any) -> bool:
     if isinstance(annotation, ArrayWord):
         return annotation.name in COMPUTING and not annotation.optional
     if is_named_tuple(annotation) or typing.is_typeddict(annotation):
-        return any(map(_is_floating, inspect.get_annotations(annotation).values()))
+        fields = inspect.get_annotations(annotation, eval_str=True)
+        return any(map(_is_floating, fields.values()))
     given = typing.get_args(annotation)
-    return typing.get_origin(annotation) is tuple and any(map(_is_floating, given))
+    several = given[-1:] == (...,)  # There may be none.
+    is_tuple = typing.get_origin(annotation) is tuple and not several
+    return is_tuple and any(map(_is_floating, given))
 
 
 def is_named_tuple(annotation: Any) -> bool:
@@ -114,14 +118,28 @@ def as_annotated(
     annotations = inspect.get_annotations(function, eval_str=True)
     names = [n for n in inspect.signature(function).parameters if n != "self"]
 
-    def made(name: str, value: Any) -> Any:
-        kinds = (annotations.get(name), *typing.get_args(annotations.get(name)))
-        kind = next(filter(is_named_tuple, kinds), None)
-        return value if kind is None or value is None else kind(*value)
-
-    placed = (made(n, value) for n, value in zip(names, given, strict=False))
-    named = {name: made(name, value) for name, value in inputs.items()}
+    pairs = zip(names, given, strict=False)
+    placed = (_as_type(annotations.get(n), value) for n, value in pairs)
+    named = {n: _as_type(annotations.get(n), value) for n, value in inputs.items()}
     return (*placed, *given[len(names) :]), named
+
+
+def _as_type(annotation: Any, value: Any) -> Any:
+    """A tree of arrays in which tuples are the NamedTuples that its annotation says."""
+    parts = typing.get_args(annotation)
+    if types.NoneType in parts:
+        annotation = parts[0]
+        parts = typing.get_args(annotation)
+    if not isinstance(value, tuple | list):
+        return value
+    if is_named_tuple(annotation):
+        fields = inspect.get_annotations(annotation, eval_str=True)
+        pairs = zip(annotation._fields, value, strict=True)
+        return annotation(*(_as_type(fields[n], part) for n, part in pairs))
+    if typing.get_origin(annotation) is not tuple:
+        return value
+    each = parts[:1] * len(value) if parts[-1:] == (...,) else parts
+    return tuple(_as_type(t, part) for t, part in zip(each, value, strict=False))
 
 
 def returned(definition: Any, entry: str = "forward") -> Any:

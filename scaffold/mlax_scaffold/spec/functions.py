@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from mlax_scaffold.spec.entries import as_annotated
 from mlax_scaffold.spec.words import canonical
 
 IS_SPEC = "is_spec"
@@ -65,6 +66,7 @@ else:
                     raise TypeError(f"{definition.__name__}() needs {name}=...")
                 owner, annotation = definition.__name__, parameter.annotation
                 values[name] = canonical(owner, name, annotation, value, values)
+            inputs, given = as_annotated(definition, inputs, given)
             return definition(*inputs, **given, **values)
 
         setattr(call, IS_SPEC, True)

@@ -53,12 +53,125 @@ class Messages(Layer):
         return graph._replace(nodes=difference * self.scale + shift)
 '''
 
+NESTED = '''
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Int, Layer, Size, ones, trainable
+
+
+class Boxes(NamedTuple):
+    """Two corners of each."""
+
+    low: Float["n 2"]
+    high: Float["n 2"]
+
+
+class Scene(NamedTuple):
+    """What is seen, and where."""
+
+    kinds: Int["n"]
+    boxes: Boxes
+
+
+class Sizes(Layer):
+    """The sizes of what is seen, of more boxes, and of one that may be left out."""
+
+    classes: Size
+
+    def setup(self):
+        self.scale = trainable(ones, (self.classes, 2))
+
+    def forward(
+        self, scene: Scene, more: tuple[Boxes, ...], other: Scene | None = None
+    ) -> Scene:
+        size = (scene.boxes.high - scene.boxes.low) * self.scale[scene.kinds]
+        for boxes in more:
+            size = size + boxes.high - boxes.low
+        if other is not None:
+            size = size + other.boxes.high
+        return scene._replace(boxes=Boxes(low=scene.boxes.low, high=size))
+'''
+FUNCTION = '''
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, function, prod
+
+
+class Box(NamedTuple):
+    """Two corners of each."""
+
+    low: Float["n 2"]
+    high: Float["n 2"]
+
+
+@function
+def overlap(a: Box, b: Box) -> Float["n"]:
+    """The area that is in both."""
+    low, high = jnp.maximum(a.low, b.low), jnp.minimum(a.high, b.high)
+    return prod(jnp.maximum(high - low, 0), axis=-1)
+'''
+
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Examples]:
-    spec = SpecFile("specs/nn/messages.py", "nn", LAYER)
-    with importable([spec], words, tmp_path_factory.mktemp("trees")) as made:
+    specs = [
+        SpecFile("specs/nn/messages.py", "nn", LAYER),
+        SpecFile("specs/nn/sizes.py", "nn", NESTED),
+        SpecFile("specs/functional/overlap.py", "functional", FUNCTION),
+    ]
+    with importable(specs, words, tmp_path_factory.mktemp("trees")) as made:
         yield made
+
+
+CORNERS = np.arange(8.0, dtype=np.float32).reshape(2, 2, 2)
+KINDS = np.array([2, 1])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_named_tuples_in_others_are_taken_in_both_forms(
+    named: bool, examples: Examples
+):
+    module = examples.module("nn", "sizes")
+    weights, state, hyperparams = module.init(jax.random.key(0), 3)
+    weights = weights._replace(scale=jnp.arange(6.0).reshape(3, 2))
+    boxes = tuple(map(jnp.asarray, (CORNERS[0], CORNERS[1])))
+    boxes = module.Boxes(*boxes) if named else boxes
+    scene = jnp.asarray(KINDS), boxes
+    scene = module.Scene(*scene) if named else scene
+    given = scene, (boxes, boxes, boxes)
+    y, _ = module.fwd(given, weights, state, hyperparams, other=scene)
+    assert (type(y), type(y.boxes)) == (module.Scene, module.Boxes)
+    scale = np.arange(6.0).reshape(3, 2)[KINDS]
+    expected = (CORNERS[1] - CORNERS[0]) * (scale + 3) + CORNERS[1]
+    np.testing.assert_allclose(y.boxes.high, expected)
+    layer = examples.oracle("nn", "sizes")(3)
+    layer.load(weights)
+    np.testing.assert_array_equal(layer(given, other=scene).boxes.high, expected)
+
+
+def test_arrays_of_named_tuples_in_others_are_checked(examples: Examples):
+    module = examples.module("nn", "sizes")
+    made = module.init(jax.random.key(0), 3)
+    low, high, kinds = map(jnp.asarray, (*CORNERS, KINDS))
+    with pytest.raises(TypeError, match=r"scene\[1\]\[0\] must be a floating array"):
+        module.fwd(((kinds, (kinds, high)), ()), *made)
+    with pytest.raises(ValueError, match=r"more\[0\]\[1\] must have shape \(n, 2\)"):
+        module.fwd(((kinds, (low, high)), ((low, high[:1]),)), *made)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_functions_take_named_tuples(named: bool, examples: Examples):
+    module = examples.module("functional", "_overlap")
+    boxes = tuple(map(jnp.asarray, (CORNERS[0], CORNERS[1])))
+    other = tuple(b + 1 for b in boxes)
+    given = [module.Box(*b) if named else b for b in (boxes, other)]
+    y = module.overlap(*given)
+    np.testing.assert_allclose(y, [9.0, 9.0])
+    np.testing.assert_array_equal(examples.oracle("functional", "overlap")(*given), y)
 
 
 NODES = np.arange(6.0, dtype=np.float32).reshape(3, 2)

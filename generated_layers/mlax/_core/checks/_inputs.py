@@ -112,8 +112,10 @@ def items(
         raise TypeError(f"{owner}: {name} must be {wanted}, got {found}")
     if element is None:
         return tuple(given)
-    apart = isinstance(element, tuple) and count is not None
-    each = element if apart else (element,) * len(given)
+    if isinstance(element, tuple) and count is not None:
+        each = element
+    else:
+        each = (element,) * len(given)
     return tuple(
         _element(owner, check, f"{name}[{i}]", part)
         for i, (check, part) in enumerate(zip(each, given, strict=True))
@@ -126,6 +128,15 @@ def _element(owner: str, check: Any, name: str, given: Any) -> Any:
     if isinstance(check, tuple):
         return items(owner, len(check), check, **{name: given})
     return check(owner, **{name: given})
+
+
+def made_of(kind: Callable[..., Any], /, *each: Element) -> Callable[..., Any]:
+    """A check of a NamedTuple, or of a tuple like it, each field of which another check takes."""
+
+    def check(owner: str, /, **value: Any) -> Any:
+        return kind(*items(owner, len(each), each, **value))
+
+    return check
 
 
 def entries(

@@ -225,8 +225,10 @@ def _element(array: ArrayType) -> str:
         return "None"
     if array.kind in KINDS:
         return f"checks.{KINDS[array.kind].check}"
-    # One of a class of its own stays what it is given as.
-    parts = [] if array.keys or array.name else [*map(_element, _elements(array))]
+    # A dictionary in it stays what it is given as.
+    parts = [] if array.keys else [*map(_element, _elements(array))]
+    if array.name and parts:
+        return f"checks.made_of({array.name}, {', '.join(parts)})"
     return "None" if {*parts} <= {"None"} else _tuple(parts)
 
 
