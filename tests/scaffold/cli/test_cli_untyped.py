@@ -50,6 +50,13 @@ BODIES = {
             "weights": "senders_length",
         },
     ),
+    "modulated": (
+        "x, c",
+        "h = c @ self.kernel\n"
+        "        h = h.reshape(h.shape[:1] + (1,) * (x.ndim - 2) + h.shape[1:])\n"
+        "        return x * h",
+        {"x": "batch *rest other", "c": "batch width"},
+    ),
 }
 
 

@@ -611,6 +611,33 @@ def test_what_goes_with_an_input_of_any_shape_has_any_shape():
     ]
 
 
+@pytest.mark.parametrize(
+    ("body", "shapes"),
+    [
+        ("return x * jnp.ones((x.shape[0],) + (1,) * (x.ndim - 1))", ["batch *rest"]),
+        (
+            "return x + jnp.ones((1, 3) + (1,) * (len(x.shape) - 2))",
+            ["batch length *rest"],
+        ),
+        ("return ((x - y) ** 2).sum(tuple(range(1, x.ndim)))", ["batch *rest"] * 2),
+        ("n = np.prod(x.shape[1:-1])\nreturn n * self.map(x)", ["batch *rest dim"]),
+        ("n = jnp.ndim(x)\nreturn jnp.flip(x, n - 1)", ["*rest"]),
+        # How many axes are before the last one is what a layer does not ask.
+        ("return self.map(x).sum(axis=x.ndim - 1)", ["*batch dim"]),
+        # What is compared is what it is to be.
+        ("assert x.ndim == 2\nreturn x @ self.kernel", ["*batch dim"]),
+        (
+            "a, b = tuple(range(1, x.ndim)), tuple(range(1, y.ndim))\n"
+            "return x.sum(a) + y.sum(b)",
+            ["batch *x_rest", "batch *y_rest"],
+        ),
+    ],
+)
+def test_an_input_whose_axes_are_counted_has_any_number_of_them(body, shapes):
+    inputs = ("x", "y")[: len(shapes)]
+    assert guessed(body, *inputs) == [f'Float["{shape}"]' for shape in shapes]
+
+
 def test_what_goes_with_another_input_has_its_axes_whatever_else_is_read_of_it():
     body = "n, d = x.shape\nreturn ((x - y) ** 2).sum() / n + y.mean(axis=0).sum()"
     assert guessed(body, "x", "y") == ['Float["n d"]', 'Float["n d"]']

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.reader.axes import ranks
 from mlax_scaffold.reader.axes.carries import carried
 from mlax_scaffold.reader.axes.described import text_above
 from mlax_scaffold.reader.axes.evidence import Evidence
@@ -90,7 +91,9 @@ def _read(
     for owner, part in at or found[:1]:
         scope = Scope(tree, owner if isinstance(owner, ast.ClassDef) else None)
         said = _said(source, scope, part)
-        yield scope, Evidence(scope, said=said).of(part), part
+        inputs = Evidence(scope, said=said).of(part)
+        ranks.asked(part, inputs)
+        yield scope, inputs, part
 
 
 def _said(source: Source, scope: Scope, method: ast.FunctionDef) -> str:

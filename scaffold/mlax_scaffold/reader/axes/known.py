@@ -64,6 +64,8 @@ class Known:
     """Whether the code itself asks for that number: it takes the shape apart, or turns all axes around."""
     least: int = 0
     """There are so many at least."""
+    open: str = ""
+    """What the axes are called of which there are any number: the code asks how many."""
     front: int = 0
     """So many are counted from the front, none of which is the last one."""
     rear: int = 0
@@ -202,6 +204,12 @@ class Known:
         if unknown and self.kind == "Float" and self.name.endswith(_ADDED):
             return "..."
         back = max(self.rear, *(-axis for axis in (*self.axes, *self.names)), 0)
+        first = max(self.front, *(a + 1 for a in self.axes), self.least - back, 0)
+        if self.open and self.exact is None and (first or not back):
+            count = first + back + 1
+            names = [self._named(count, axis, fields) for axis in range(count)]
+            names[first] = self.open
+            return " ".join(names)
         count = self._count(back)
         if count is not None:
             count = max(count, back)

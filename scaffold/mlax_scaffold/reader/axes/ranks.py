@@ -56,6 +56,66 @@ def beside(
                 known.name_axis(axis, f"{known.name}_{axis}")
 
 
+def asked(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
+    """An input has any number of axes where that number is read: `(1,) * (x.ndim - 1)`, `x.shape[1:-1]`.
+
+    What it is compared with is what it is to be. So many as are taken from it there are at least.
+    """
+    compared = {
+        id(part)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Compare)
+        for part in ast.walk(node)
+    }
+    found: dict[str, Known] = {}
+    for node in ast.walk(function):
+        name, front, rear = _apart(node)
+        known = inputs.get(name)
+        if known is None or id(node) in compared:
+            continue
+        found[name] = known
+        known.least = max(known.least, front + rear)
+        known.front = max(known.front, front if rear else 0)
+        known.rear = max(known.rear, rear)
+    apart = [k for k in found.values() if k.like is None]
+    for known in found.values():
+        known.open = "*rest" if len(apart) < 2 else f"*{known.name}_rest"
+
+
+def _apart(node: ast.AST) -> tuple[str, int, int]:
+    """The input whose number of axes an expression reads, and how many at either end it sets apart."""
+    match node:
+        case ast.BinOp(left=inner, op=ast.Sub(), right=ast.Constant(value=int(less))):
+            return _counted(inner), less, 0
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=first), end]):
+            return _counted(end), int(first), 0
+        case ast.Subscript(
+            value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+            slice=ast.Slice(
+                lower=ast.Constant(value=int(first)),
+                upper=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(last))),
+                step=None,
+            ),
+        ):
+            return name, first, last
+    return _counted(node), 0, 0
+
+
+def _counted(node: ast.AST) -> str:
+    """The name in `x.ndim`, `jnp.ndim(x)` and `len(x.shape)`; empty for anything else."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr="ndim"):
+            return name
+        case ast.Call(func=ast.Attribute(attr="ndim"), args=[ast.Name(id=name)]):
+            return name
+        case ast.Call(
+            func=ast.Name(id="len"),
+            args=[ast.Attribute(value=ast.Name(id=name), attr="shape")],
+        ):
+            return name
+    return ""
+
+
 def joined(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
     """What is joined with `t[None]` along axis 0 has one axis, and `t` none, where nothing says more."""
     for node in ast.walk(function):

@@ -80,6 +80,12 @@ def _shape(type_: ast.expr | None) -> str | None:
 
 def _candidates(known: Known, shape: str) -> Iterator[str]:
     words = shape.split()
+    if known.open:
+        # Its last axis may be one of those that are set apart.
+        yield shape
+        if len(words) > 2 and words[-1].startswith("*"):
+            yield " ".join([*words[:-2], words[-1], f"{known.name}_features"])
+        return
     named = [w for w in words if not w.startswith(("*", "..."))]
     guessed = len(named) + (len(named) < len(words))
     if not known.counted and (len(named) < len(words)):
