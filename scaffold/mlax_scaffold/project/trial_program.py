@@ -139,7 +139,7 @@ def traces(traced):
             if " must have shape (" in found[0]["message"]:
                 found[0]["others"] = tried.refusals(contract)
         return found if always or not contract else found + of_other_dtypes(traced, contract)
-    if shapes := tried.looser_shapes_of(*guessed):
+    if shapes := tried.looser_shapes_of(*guessed) or tried.stricter_shapes_of(*guessed):
         told = {"module": "", "source": traced["source"], "kinds": ["Tied"], "message": "", "frames": []}
         return [told | {"types": shapes}]
     if not traced["code"]:

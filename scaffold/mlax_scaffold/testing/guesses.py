@@ -19,21 +19,24 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from dataclasses import replace
 from typing import Any
 
 import jax
 
+from mlax_scaffold.reader.axes.trying import OWN
 from mlax_scaffold.testing.contract import Contract
 from mlax_scaffold.testing.picks import with_values
 from mlax_scaffold.testing.ranks import with_sizes
 from mlax_scaffold.testing.solving import are_free
+from mlax_scaffold.testing.untaken import GIVEN
 
 Solve = Callable[[Contract[Any]], Mapping[str, str] | None]
 """What ties the axes of a contract's cases; None where none is taken."""
 
 SECONDS = 3.0
 """So long it is looked for what ties the axes of some shapes, of processor time."""
-_MOST = 12
+_MOST = 16
 """So many shapes of all inputs are tried at most."""
 _FURTHER = 0.5
 """How much a shape costs for each likelier one before it."""
@@ -71,7 +74,7 @@ def plainest(
         solved = contract_of(made)
         if solved is None or not _takes_any_number(made, solved):
             continue
-        cost = distance + _accidents(shapes, sizes) + _stretched(solved)
+        cost = distance + _accidents(shapes, sizes) + _stretched(made, solved)
         if found is None or cost < found[0]:
             found = cost, made
     return _named(found[1]) if found else {}
@@ -115,6 +118,20 @@ def _freedom(shapes: Mapping[str, str], fields: Container[str]) -> int:
     return sum(word.isidentifier() and word not in fields for word in words)
 
 
+def fit(shapes: Mapping[str, str], text: str, contract: Contract[Any]) -> bool:
+    """Whether the code takes the shapes of a contract's cases, as far as an example of them does not tell.
+
+    Args:
+        shapes: those that were guessed.
+        text: that of the tests.
+        contract: of cases in which inputs may be left out.
+    """
+    optional = [name for name in shapes if f"{name}{GIVEN}" in text]
+    whole = with_all(contract, optional)
+    given = not optional or are_free(whole.make)
+    return given and _takes_any_number(shapes, whole)
+
+
 def shapes_in(text: str, names: Iterable[str]) -> dict[str, str]:
     """The shapes of inputs that generated tests say."""
     found = {name: re.search(_written(name), text) for name in names}
@@ -131,6 +148,20 @@ def replaced(text: str, shapes: Mapping[str, str]) -> str:
         new = rf'\1: "{shape}"'
         text = re.sub(_written(name), new, text, count=1)
     return text
+
+
+def with_all(contract: Contract[Any], names: Container[str]) -> Contract[Any]:
+    """The contract of cases in which the inputs of these names are given, where they may be left out."""
+
+    def make(pick: Any) -> Any:
+        def told(name: str, domain: Any) -> Any:
+            picked = pick(name, domain)
+            given = name.endswith(GIVEN) and name.removesuffix(GIVEN) in names
+            return True if given else picked
+
+        return contract.make(told)
+
+    return replace(contract, make=make)
 
 
 @contextlib.contextmanager
@@ -173,7 +204,7 @@ def _accidents(shapes: Mapping[str, str], sizes: Mapping[str, str]) -> float:
         words = shape.split()
         for i, word in enumerate(words):
             places.setdefault(word, []).append((name, i, i - len(words)))
-    cost = _ALONE * sum(s == f"{name}_features" for name, s in shapes.items())
+    cost = _ALONE * sum(s == f"{name}{OWN}features" for name, s in shapes.items())
     for axis, size in sizes.items():
         own, other = places.get(axis, []), places.get(size, [])
         if not own or not other:
@@ -187,18 +218,24 @@ def _accidents(shapes: Mapping[str, str], sizes: Mapping[str, str]) -> float:
 
 def _takes_any_number(shapes: Mapping[str, str], contract: Contract[Any]) -> bool:
     """Whether as many axes are taken as `*name` says, which is any number."""
-    names = {w[1:] for s in shapes.values() for w in s.split() if w.startswith("*")}
+    names = _variadic(shapes)
     numbers = _NUMBERS if names else ()
     return all(are_free(contract.make, dict.fromkeys(names, n)) for n in numbers)
 
 
-def _stretched(contract: Contract[Any]) -> float:
+def _variadic(shapes: Mapping[str, str]) -> set[str]:
+    return {w[1:] for s in shapes.values() for w in s.split() if w.startswith("*")}
+
+
+def _stretched(shapes: Mapping[str, str], contract: Contract[Any]) -> float:
     """How often arrays get axes that they do not have, so that they fit others."""
     jax.clear_caches()  # What is traced already tells nothing.
+    # Where an input has any number of axes, it has one of them.
+    numbers = {f"number of {n}": 1 for n in _variadic(shapes)}
     with warnings.catch_warnings(record=True) as told, jax.numpy_rank_promotion("warn"):
         warnings.simplefilter("always")
         try:
-            _ = with_values(contract.make, {}).forward
+            _ = with_values(contract.make, numbers).forward
         except Exception:
             return 0.0
     return float(sum("rank promotion" in str(w.message) for w in told))
@@ -212,13 +249,13 @@ def _named(shapes: Mapping[str, str]) -> dict[str, str]:
         own = shape.split()
         if not own:
             continue
-        inner = [w for w in own[1:] if w.startswith(f"{name}_")]
+        inner = [w for w in own[1:] if w.startswith(f"{name}{OWN}")]
         usual = _usual(len(inner), own[-1] in inner and len(inner) == len(own) - 1)
         for word, plain in zip(inner, usual, strict=False):
             names[word] = plain
-        if own[0].startswith(f"{name}_"):
+        if own[0].startswith(f"{name}{OWN}"):
             names[own[0]] = "batch"
-        for word in (w for w in own if w in names and w.startswith(f"{name}_")):
+        for word in (w for w in own if w in names and w.startswith(f"{name}{OWN}")):
             taken = words | {v for k, v in names.items() if k != word}
             if names[word] in taken:
                 names[word] = f"{name}_{names[word].replace('batch', 'length')}"

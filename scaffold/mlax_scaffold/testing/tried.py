@@ -20,6 +20,7 @@ from mlax_scaffold.testing.contract import Contract
 from mlax_scaffold.testing.layer_claims import have_the_annotated_shapes
 from mlax_scaffold.testing.ranks import candidates, with_sizes
 from mlax_scaffold.testing.toys import Toy
+from mlax_scaffold.testing.untaken import GIVEN
 
 SECONDS = 60.0
 """So long cases of one definition are looked for, of processor time: nobody waits longer for its tests."""
@@ -139,6 +140,22 @@ class Tried:
         choose = partial(guesses.loosest, text=cases[1], fields=fields)
         return self._guessed(cases, owner, shapes, choose)
 
+    def stricter_shapes_of(
+        self, cases: Cases | None, owner: str, shapes: Mapping[str, Sequence[str]]
+    ) -> Mapping[str, str]:
+        """The shapes of such inputs where the example fits, and others of their types do not.
+
+        See `shapes_of`. Of inputs with any number of axes, and of those that may be left out, the example
+        tells little.
+        """
+        if cases is None or not shapes:
+            return {}
+        contract = self.contracts_of(cases).get("cases")
+        found = guesses.shapes_in(cases[1], shapes)
+        if contract is None or guesses.fit(found, cases[1], contract):
+            return {}
+        return self.shapes_of(cases, owner, shapes)
+
     def _guessed(
         self,
         cases: Cases,
@@ -148,20 +165,29 @@ class Tried:
     ) -> Mapping[str, str]:
         path, text = cases
         package = _package_of(text)
+        if not shapes or not package:
+            return {}
 
-        def contract_of(given: Mapping[str, str]) -> Contract[Any] | None:
-            changed = path, guesses.replaced(text, given)
-            return self.contracts_of(changed).get("cases")
+        def chosen(among: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+            def contract_of(given: Mapping[str, str]) -> Contract[Any] | None:
+                changed = path, guesses.replaced(text, given)
+                contract = self.contracts_of(changed).get("cases")
+                return contract and guesses.with_all(contract, among)
+
+            return choose(among, contract_of=contract_of, solve=solve)
 
         def solve(contract: Contract[Any]) -> Mapping[str, str] | None:
             sizes = self.sizes_of(contract, guesses.SECONDS)
             make = self.within_time(contract).make
             return sizes if sizes or solving.are_free(make) else None
 
-        if not shapes or not package:
-            return {}
         with guesses.unchecked(package, owner, [*shapes]):
-            found = choose(shapes, contract_of=contract_of, solve=solve)
+            found = chosen(shapes)
+            needed = {n: s for n, s in shapes.items() if f"{n}{GIVEN}" not in text}
+            if not found and needed and len(needed) < len(shapes):
+                found = chosen(
+                    needed
+                )  # Of two that may be left out, one may have to be.
         return {} if guesses.shapes_in(text, found) == found else found
 
     def refused(self, contract: Contract[Any]) -> BaseException | None:
@@ -214,7 +240,7 @@ class Tried:
                 if not isinstance(found, picks.Unfit) or found.__cause__ is None:
                     continue
                 # Of an input that is never taken, the tests warn.
-                if not name.endswith(untaken.GIVEN) and untaken.is_fault(found):
+                if not name.endswith(GIVEN) and untaken.is_fault(found):
                     return found.__cause__, option
         except OutOfTime:
             return None

@@ -10,7 +10,7 @@ from cli_projects import ProjectFolder
 SPEC = '''\
 import jax.numpy as jnp
 
-from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, segment_sum, trainable
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, segment_sum, softmax, trainable
 
 
 class {name}(Layer):
@@ -48,6 +48,23 @@ BODIES = {
             "senders": "senders_length",
             "receivers": "senders_length",
             "weights": "senders_length",
+        },
+    ),
+    "conditioned": (
+        "x, label=None, t=None",
+        "h = x @ self.kernel\n"
+        "        h = h if label is None else h + self.square[label]\n"
+        "        return h if t is None else h * t[:, None]",
+        {"x": "batch width", "label": "batch", "t": "batch"},
+    ),
+    "attending": (
+        "x, context=None",
+        "k = x @ self.kernel if context is None else context @ self.square\n"
+        '        w = softmax(jnp.einsum("bqd,bkd->bqk", x @ self.kernel, k))\n'
+        '        return jnp.einsum("bqk,bkd->bqd", w, k)',
+        {
+            "x": "batch length width",
+            "context": "batch context_length other+width",
         },
     ),
     "modulated": (

@@ -39,21 +39,21 @@ def test_what_an_input_may_be(name: str):
     found = shapes_to_try(WRITTEN.format(name=name), after, "Example", "specs/nn/e.py")
     assert found == {
         "points": [
-            "points_batch width",
-            "points_batch points_length width",
+            "points__batch width",
+            "points__batch points__length width",
             "width",
-            "points_batch points_height points_width width",
+            "points__batch points__height points__width width",
         ],
         "mask": [
-            "*batch mask_features",
+            "*batch mask__features",
             "*batch",
-            "mask_features",
-            "mask_batch mask_features",
-            "mask_batch mask_length mask_features",
+            "mask__features",
+            "mask__batch mask__features",
+            "mask__batch mask__length mask__features",
         ],
         # Its shape is taken apart.
-        "ids": ["ids_batch ids_length ids_axis_0"],
-        "eps": ["", "eps_batch", "eps_batch eps_features"],
+        "ids": ["ids__batch ids__length ids__axis_0"],
+        "eps": ["", "eps__batch", "eps__batch eps__features"],
     }
 
 
@@ -80,42 +80,48 @@ def solving(*taken: tuple[dict[str, str], dict[str, str]]) -> Any:
 
 
 PAIR = {
-    "x": ["x_batch dim", "x_batch x_length dim"],
-    "y": ["y_features", "y_batch y_features"],
+    "x": ["x__batch dim", "x__batch x__length dim"],
+    "y": ["y__features", "y__batch y__features"],
 }
 
 
 def test_shapes_without_accidents_are_chosen_though_they_are_not_the_likeliest():
-    nearest = {"x": "x_batch dim", "y": "y_features"}
-    further = {"x": "x_batch x_length dim", "y": "y_batch y_features"}
+    nearest = {"x": "x__batch dim", "y": "y__features"}
+    further = {"x": "x__batch x__length dim", "y": "y__batch y__features"}
     solve = solving(
-        (nearest, {"x_batch": "out", "y_features": "dim"}),
-        (further, {"y_batch": "x_batch", "y_features": "dim"}),
+        (nearest, {"x__batch": "out", "y__features": "dim"}),
+        (further, {"y__batch": "x__batch", "y__features": "dim"}),
     )
     found = plainest(PAIR, contract, solve)
     assert found == {"x": "batch length dim", "y": "batch dim"}
 
 
 def test_the_likeliest_is_chosen_of_those_without_accidents():
-    nearest = {"x": "x_batch dim", "y": "y_batch y_features"}
-    further = {"x": "x_batch x_length dim", "y": "y_batch y_features"}
-    solve = solving((nearest, {"y_batch": "x_batch"}), (further, {}))
+    nearest = {"x": "x__batch dim", "y": "y__batch y__features"}
+    further = {"x": "x__batch x__length dim", "y": "y__batch y__features"}
+    solve = solving((nearest, {"y__batch": "x__batch"}), (further, {}))
     assert plainest(PAIR, contract, solve) == {"x": "batch dim", "y": "batch features"}
 
 
 def test_axes_that_nothing_ties_have_names_of_their_own():
-    given = {"x": ["x_batch dim"], "y": ["y_batch dim"]}
+    given = {"x": ["x__batch dim"], "y": ["y__batch dim"]}
     found = plainest(given, contract, lambda c: {})
     assert found == {"x": "batch dim", "y": "y_length dim"}
 
 
+def test_a_field_whose_name_begins_with_that_of_an_input_keeps_it():
+    given = {"x": ["x__batch x__length x_features"]}
+    found = plainest(given, contract, lambda c: {})
+    assert found == {"x": "batch length x_features"}
+
+
 def test_an_axis_of_two_inputs_has_the_name_of_the_first():
     given = {
-        "x": ["x_batch x_length dim"],
-        "y": ["y_batch y_length dim"],
-        "z": ["z_batch z_length"],
+        "x": ["x__batch x__length dim"],
+        "y": ["y__batch y__length dim"],
+        "z": ["z__batch z__length"],
     }
-    ties = {"y_batch": "x_batch", "z_batch": "x_batch", "z_length": "y_length"}
+    ties = {"y__batch": "x__batch", "z__batch": "x__batch", "z__length": "y__length"}
     assert plainest(given, contract, lambda c: ties) == {
         "x": "batch length dim",
         "y": "batch y_length dim",
@@ -124,13 +130,13 @@ def test_an_axis_of_two_inputs_has_the_name_of_the_first():
 
 
 def test_height_and_width_stand_behind_channels():
-    given = {"x": ["x_batch x_height x_width x_channels"]}
-    found = plainest(given, contract, lambda c: {"x_height": "channels"})
+    given = {"x": ["x__batch x__height x__width x__channels"]}
+    found = plainest(given, contract, lambda c: {"x__height": "channels"})
     assert found == {"x": "batch channels height width"}
 
 
 def test_a_number_has_no_axes():
-    given = {"x": ["x_batch dim"], "t": ["", "t_features"]}
+    given = {"x": ["x__batch dim"], "t": ["", "t__features"]}
     assert plainest(given, contract, lambda c: {}) == {"x": "batch dim", "t": ""}
 
 
@@ -155,7 +161,7 @@ def test_shapes_in_the_text_of_tests():
 
 
 def loosened(sizes: Mapping[str, str] | None) -> Mapping[str, str]:
-    given = {"x": ["x_batch dim"], "y": ["y_batch dim"], "z": ["z_batch dim"]}
+    given = {"x": ["x__batch dim"], "y": ["y__batch dim"], "z": ["z__batch dim"]}
     return loosest(given, TEXT, {"dim"}, contract, lambda c: sizes)
 
 
@@ -163,6 +169,6 @@ def test_ties_that_the_code_does_not_ask_for_are_given_up():
     assert loosened({}) == {"x": "batch dim", "y": "y_length dim"}
 
 
-@pytest.mark.parametrize("sizes", [{"y_batch": "x_batch"}, None])
+@pytest.mark.parametrize("sizes", [{"y__batch": "x__batch"}, None])
 def test_ties_that_it_asks_for_stay(sizes: Mapping[str, str] | None):
     assert loosened(sizes) == {}

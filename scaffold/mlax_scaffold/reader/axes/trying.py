@@ -15,6 +15,8 @@ from mlax_scaffold.reader.remedies.classes import CALLED
 from mlax_scaffold.reader.source import Source
 
 _NAMED = ("forward", *CALLED["forward"])
+OWN = "__"
+"""What stands between the name of an input and that of an axis which no other one has, nor any field."""
 _MOST = 5
 """So many axes an input has at most."""
 _NEAR = (0, 1, -1, 2)
@@ -71,8 +73,10 @@ def _entry(tree: ast.Module, owner: str) -> ast.FunctionDef | None:
 
 
 def _shape(type_: ast.expr | None) -> str | None:
-    """The shape in the type of one array that is always there."""
+    """The shape in the type of one array, which may be left out."""
     match type_:
+        case ast.BinOp(left=array, op=ast.BitOr(), right=ast.Constant(value=None)):
+            return _shape(array)
         case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(text))):
             return text
     return None
@@ -84,13 +88,14 @@ def _candidates(known: Known, shape: str) -> Iterator[str]:
         # Its last axis may be one of those that are set apart.
         yield shape
         if len(words) > 2 and words[-1].startswith("*"):
-            yield " ".join([*words[:-2], words[-1], f"{known.name}_features"])
+            yield " ".join([*words[:-2], words[-1], f"{known.name}{OWN}features"])
         return
     named = [w for w in words if not w.startswith(("*", "..."))]
     guessed = len(named) + (len(named) < len(words))
     if not known.counted and (len(named) < len(words)):
         *_, last = _words(known, max(guessed, 2))
-        yield f"*batch {last}"
+        if known.axes or known.kind == "Float":
+            yield f"*batch {last}"
         if not known.axes:
             yield "*batch"
     for more in (0,) if known.counted else _NEAR:
@@ -106,4 +111,4 @@ def _words(known: Known, count: int) -> Iterator[str]:
         usual = ("batch", "length", *(f"axis_{i}" for i in range(count)))
     for axis in range(count):
         sizes = (known.axes.get(place) for place in (axis, axis - count))
-        yield next(filter(None, sizes), None) or f"{known.name}_{usual[axis]}"
+        yield next(filter(None, sizes), None) or f"{known.name}{OWN}{usual[axis]}"
