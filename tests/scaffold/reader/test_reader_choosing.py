@@ -174,15 +174,90 @@ BODIES = {
         """,
     ),
 }
+BODIES |= {
+    "two values at once": (
+        """
+        y, z = 1.0, 2.0
+        if step < self.first:
+            y, z = z + step, y
+        elif step < self.second:
+            y, z = self.low, self.high
+        return y - 3.0 * z
+        """,
+        """
+        y, z = 1.0, 2.0
+        new_y = jnp.where(
+            step < self.first,
+            z + step,
+            jnp.where(step < self.second, self.low, y),
+        )
+        z = jnp.where(step < self.first, y, jnp.where(step < self.second, self.high, z))
+        y = new_y
+        return y - 3.0 * z
+        """,
+    ),
+    "two values of one": (
+        """
+        y = step
+        if step > self.first:
+            y, half = divmod(step, 2.0)
+            y = y * y - half
+        return y
+        """,
+        """
+        y = step
+        new_y, half = divmod(step, 2.0)
+        y = jnp.where(step > self.first, new_y * new_y - half, y)
+        return y
+        """,
+    ),
+    "what it reads is set first": (
+        """
+        y = 6.0
+        z = 2.0
+        if step < y:
+            y = z
+            z = 3.0
+        return y + z * step
+        """,
+        """
+        y = 6.0
+        z = 2.0
+        new_y = jnp.where(step < y, z, y)
+        z = jnp.where(step < y, 3.0, z)
+        y = new_y
+        return y + z * step
+        """,
+    ),
+    "what a method makes and two branches read": (
+        """
+        y = step
+        if step > self.first:
+            y = self.made(y)
+            if self.kind == "cosine":
+                return y * y
+            else:
+                return y + 2.0
+        return y
+        """,
+        """
+        y = step
+        new_y = self.made(y)
+        return jnp.where(
+            step > self.first,
+            new_y * new_y if self.kind == 'cosine' else new_y + 2.0,
+            y,
+        )
+        """,
+    ),
+}
 LEFT = {
-    "two values at once": "if step < 3:\n    y, z = 1, 2\nelse:\n    y, z = 2, 1\nreturn y",
+    "another number of values": "if step < 3:\n    y, z = 1, 2, 3\nelse:\n    y, z = 2, 1\nreturn y",
+    "values that are no names": "y = [step]\nif step < 3:\n    y[0], z = 1, 2\nreturn y[0]",
     "no value without it": "if step < 3:\n    y = 1.0\nreturn y",
     "a loop": "y = step\nif step < 3:\n    for _ in range(3):\n        y = y + 1\nreturn y",
     "an error": "if step < 3:\n    raise ValueError('early')\nreturn step",
     "a tuple": "if step < 3:\n    return step, 1\nreturn step, 2",
-    "what it reads is set first": "y = 1.0\nz = 2.0\nif step < y:\n    y = z\n    z = 3.0\n"
-    "return y + z",
-    "a draw that is read twice": "y = step\nif step < 3:\n    y = self.draw(y)\n    y = y * y\nreturn y",
 }
 
 
@@ -285,6 +360,7 @@ def test_choices_are_what_the_branches_are(name: str, kind: str):
     ]
     plain, traced = (value(f"{HEAD}{body}\n") for body in layout)
     self = SimpleNamespace(first=5.0, second=9.0, low=-0.5, high=2.0, kind=kind)
+    self.made = lambda y: y - 1.5
     steps = np.arange(20.0, dtype=np.float32)
     found = jax.vmap(lambda step: traced(self, step) * 1.0)(jnp.asarray(steps))
     np.testing.assert_allclose(found, [plain(self, s) for s in steps], rtol=1e-6)
