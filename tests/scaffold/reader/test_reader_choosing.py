@@ -415,3 +415,84 @@ def test_what_is_kept_depends_on_an_early_end(name: str):
 )
 def test_what_is_kept_by_several_has_no_edit(body: str):
     assert edited(body) is None
+
+
+NORMED = '''import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, state, zeros
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Inner(Layer):
+    """A norm behind a map."""
+
+    width: Size
+
+    def setup(self):
+        self.map = Linear(self.width, self.width)
+        self.norm = BatchNorm(self.width)
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        return self.norm(self.map(x))
+
+
+class Example(Layer):
+    """A norm in one branch."""
+
+    width: Size
+
+    def setup(self):
+        self.map = Linear(self.width, self.width)
+        self.inner = Inner(self.width)
+        self.calls = state(zeros, ())
+
+    def counted(self, x):
+        self.calls = self.calls + 1
+        return x
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    y = self.inner(x)\nreturn y",
+            "y = lax.cond(jnp.max(x) > 1.0, lambda: self.inner(x), lambda: y)",
+        ),
+        (
+            "y = self.counted(x) if jnp.max(x) > 1.0 else x\nreturn y",
+            "y = lax.cond(jnp.max(x) > 1.0, lambda: self.counted(x), lambda: x)",
+        ),
+        (
+            "if jnp.max(x) > 1.0:\n    return x\ny = x * 2.0\nreturn self.inner(y)",
+            "return lax.cond(jnp.max(x) > 1.0, lambda: x, lambda: self.inner(y))",
+        ),
+        (
+            "if jnp.max(x) > 1.0:\n    return x\nreturn self.map(x)",
+            "return jnp.where(jnp.max(x) > 1.0, x, self.map(x))",
+        ),
+        ("if jnp.max(x) > 1.0:\n    return x\ny = self.inner(x)\nreturn y", None),
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    z = self.counted(x)\n    y = z * z\nreturn y",
+            None,
+        ),
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    y = self.inner(x)\n    y = y * y\nreturn y",
+            None,
+        ),
+    ],
+    ids=["a layer", "a method", "the last one", "none", "behind", "a local", "read"],
+)
+def test_what_changes_states_stays_in_its_branch(body: str, expected: str | None):
+    text = NORMED + textwrap.indent(body, " " * 8) + "\n"
+    source = Source("specs/nn/example.py", text)
+    branches = (n for n in ast.walk(source.tree) if isinstance(n, ast.If | ast.IfExp))
+    fix = chosen(source, next(branches).test)
+    if expected is None:
+        assert fix is None
+        return
+    assert fix is not None
+    assert expected in applied(text, [fix])[0]

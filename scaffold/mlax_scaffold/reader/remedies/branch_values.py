@@ -6,11 +6,14 @@ import ast
 import copy
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.remedies.bindings import Substituted, draws, target_name
+from mlax_scaffold.reader.remedies.changed_states import changes_states
 from mlax_scaffold.reader.remedies.truths import text_on_a_line
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, class_of
 
 Values = dict[str, ast.expr]
 """What names hold that a branch sets, in terms of what they held before it."""
@@ -32,6 +35,21 @@ class Branches:
     """What branches compute on the way, which nothing else calls so."""
     given: list[str] = field(default_factory=list)
     """Names of what branches make, which stand beside the old ones."""
+    changing: set[str] = field(default_factory=set)
+    """Texts of what changes states."""
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The class of the function."""
+        tree = self.source.tree
+        return Scope(tree, class_of(tree, self.function))
+
+    def line(self, targets: str, value: ast.expr) -> None:
+        """Computes something on the way, whichever branch is chosen: what changes no states."""
+        text = self.text(value)
+        if text in self.changing:
+            raise NoChoice
+        self.lines.append(f"{targets} = {text}")
 
     def run(
         self, statements: Iterable[ast.stmt], body: Sequence[ast.stmt], values: Values
@@ -63,7 +81,7 @@ class Branches:
             if name in outside or "." in name:
                 values[name] = new
             else:
-                self.lines.append(f"{name} = {self.text(new)}")
+                self.line(name, new)
 
     def _unpack(
         self,
@@ -86,7 +104,7 @@ class Branches:
             return
         fresh = {n: self.free(n) for n in outer}
         targets = ", ".join(fresh.get(n, n) for n in bound)
-        self.lines.append(f"{targets} = {self.text(new)}")
+        self.line(targets, new)
         values |= {n: ast.Name(f, ast.Load(), lineno=0) for n, f in fresh.items()}
 
     def read(self, node: ast.expr, values: Values) -> ast.expr:
@@ -107,7 +125,7 @@ class Branches:
         for name in values:
             if name in names and draws(values[name]):
                 free = self.free(name)
-                self.lines.append(f"{free} = {self.text(values[name])}")
+                self.line(free, values[name])
                 values[name] = ast.Name(free, ast.Load(), lineno=0)
 
     def free(self, name: str) -> str:
@@ -120,7 +138,10 @@ class Branches:
         return found
 
     def text(self, node: ast.expr) -> str:
-        return text_on_a_line(self.source, node)
+        text = text_on_a_line(self.source, node)
+        if changes_states(self.scope, [node]):
+            self.changing.add(text)
+        return text
 
     def _outside(self, body: Sequence[ast.stmt]) -> set[str]:
         """The names that stand outside of a branch."""

@@ -18,6 +18,7 @@ from mlax_scaffold.reader.remedies.bindings import (
     stored_in,
 )
 from mlax_scaffold.reader.remedies.branch_values import Branches, NoChoice, Values
+from mlax_scaffold.reader.remedies.changed_states import changes_states
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.truths import as_operations, is_kept_truth
 from mlax_scaffold.reader.source import Source, dotted
@@ -37,12 +38,16 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
         found: the expression whose truth is asked for, or the choice itself where that is a name.
     """
     jnp = of_jax(source, "jnp")
-    trees = word(source, "tree_where")
+    lax, trees = of_jax(source, "lax"), word(source, "tree_where")
     for function in walk(source.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
         choice = _Choice(
-            source=source, function=function, jnp=jnp.bound, trees=trees.bound
+            source=source,
+            function=function,
+            jnp=jnp.bound,
+            lax=lax.bound,
+            trees=trees.bound,
         )
         for node in walk(function):
             made = None
@@ -62,8 +67,10 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
                     text = as_operations(source, node, jnp.bound)
                     made = [source.edit(node, text)]
             if made:
-                of_trees = any(f"{trees.bound}(" in edit.text for edit in made)
-                return Fix(tuple(made), (jnp, trees) if of_trees else (jnp,))
+                texts = "".join(edit.text for edit in made)
+                called = f"{jnp.bound}.", f"{lax.bound}.cond(", f"{trees.bound}("
+                pairs = zip(called, (jnp, lax, trees), strict=True)
+                return Fix(tuple(made), tuple(n for c, n in pairs if c in texts))
     return None
 
 
@@ -98,6 +105,8 @@ class _Choice(Branches):
     """The name of jax.numpy."""
     trees: str
     """The name of `tree_where`."""
+    lax: str
+    """The name of jax.lax."""
     asked: ast.If | None = None
     """The one whose condition is traced, whatever it reads."""
     kept: list[str] = field(default_factory=list)
@@ -150,6 +159,10 @@ class _Choice(Branches):
                     if names_in(read) & stored_in(rest[number + 1 :]):
                         pairs = [self._kept(*pair) for pair in pairs]
                     exits += pairs
+                    later = (n for s in rest[number + 1 :] for n in (s, *inside(s)))
+                    plain = (n for n in later if isinstance(n, ast.Assign | ast.Expr))
+                    if changes_states(self.scope, plain):
+                        raise NoChoice
                 edits.append(self._instead(statement, self.lines))
                 if otherwise:
                     return edits
@@ -159,7 +172,10 @@ class _Choice(Branches):
                     value = inner.value
                     if value is None or isinstance(value, ast.Tuple):
                         raise NoChoice
-                    text = self._all(exits, self.source.text_of(value), indent)
+                    last = self.source.text_of(value)
+                    if exits and changes_states(self.scope, [value]):
+                        self.changing.add(last)
+                    text = self._all(exits, last, indent)
                     edits.append(self.source.edit(value, text))
         if not _ends(rest[-1]):
             raise NoChoice
@@ -180,12 +196,13 @@ class _Choice(Branches):
                 raise NoChoice
         values: Values = {}
         early = self.text(self._value(node.body, values))
+        if changes_states(self.scope, rest):
+            raise NoChoice
         condition, result = self._kept(self._condition(node.test), early)
         back = []
         for name in sorted(_attributes([node, *rest])):
             local = f"early_{name.removeprefix('self.')}"
-            old = self.text(values[name]) if name in values else name
-            self.lines.append(f"{local} = {old}")
+            self.line(local, values.get(name, ast.Name(name, ast.Load(), lineno=0)))
             chosen = f"{self.jnp}.where({condition}, {local}, {name})"
             back.append(f"{name} = {chosen}")
         text = self.source.text_of(value)
@@ -199,6 +216,8 @@ class _Choice(Branches):
         taken = {n.id for n in walk(self.source.tree) if isinstance(n, ast.Name)}
         pairs = ((f"is_early{n}", f"early{n}") for n in ("", *range(2, 99)))
         names = next(p for p in pairs if not {*p} & {*taken, *self.kept})
+        if value in self.changing:
+            raise NoChoice
         self.kept.append(names[0])
         self.lines += [f"{names[0]} = {condition}", f"{names[1]} = {value}"]
         return names
@@ -287,9 +306,14 @@ class _Choice(Branches):
     def _where(
         self, condition: str, value: str, other: str, indent: int, start: int = 0
     ) -> str:
-        parts = (condition, value, other)
-        trees = any(map(_is_tree, (value, other)))
-        where = self.trees if trees else f"{self.jnp}.where"
+        parts = [condition, value, other]
+        where = f"{self.jnp}.where"
+        if any(map(_is_tree, (value, other))):
+            where = self.trees
+        if any(text in part for text in self.changing for part in (value, other)):
+            # A branch that is not chosen leaves states as they are.
+            where = f"{self.lax}.cond"
+            parts = [condition, f"lambda: {value}", f"lambda: {other}"]
         line = f"{where}({', '.join(parts)})"
         short = "\n" not in line and len(line) + indent + start <= _WIDTH
         if short or not start + indent:
