@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import mlax
@@ -84,6 +85,23 @@ def test_partial_functions_are_compared_by_what_they_are(
     shifted = mlax.nn.F.init(functools.partial(jnp.add, X))[2]
     assert shifted == shifted
     assert shifted != mlax.nn.F.init(functools.partial(jnp.add, X))[2]
+
+
+def test_local_functions_are_compared_by_their_text_and_what_they_read():
+    def hyperparams(factor: Any, start: Any = 0.0) -> Any:
+        return mlax.nn.F.init(lambda x, start=start: factor * x + start)[2]
+
+    assert hyperparams(2.0) == hyperparams(2.0)
+    assert hash(hyperparams(2.0)) == hash(hyperparams(2.0))
+    assert hyperparams(np.ones(3)) == hyperparams(np.ones(3))
+    # 1 is equal to 1.0, and may make another dtype.
+    for other in (hyperparams(3.0), hyperparams(2), hyperparams(2.0, 1.0)):
+        assert other != hyperparams(2.0)
+    assert hyperparams(np.ones(3)) != hyperparams(np.zeros(3))
+    # Arrays of jax have no hash: such a function is equal to itself.
+    shifted = hyperparams(X)
+    assert shifted == shifted
+    assert shifted != hyperparams(X)
 
 
 @pytest.mark.parametrize("made", COPIES)

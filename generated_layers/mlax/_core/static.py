@@ -7,6 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from types import FunctionType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -235,7 +236,26 @@ def _hashable(value: Any) -> Any:
         return tuple((name, _hashable(item)) for name, item in value.items())
     if type(value) is functools.partial:
         return _hashable_partial(value)
+    if type(value) is FunctionType and "<locals>" in value.__qualname__:
+        return _hashable_local(value)
     return value
+
+
+def _hashable_local(value: FunctionType) -> Any:
+    """Its text with what it reads of the function that made it, for each call of that makes it anew.
+
+    Itself where it is more than that, or reads what has no hash.
+    """
+    defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
+    try:
+        read = [cell.cell_contents for cell in value.__closure__ or ()]
+        read = [_hashable(v) if isinstance(v, np.ndarray) else v for v in read]
+        kinds = tuple(map(type, (*read, *defaults)))
+        parts = value.__code__, id(value.__globals__), kinds, (*read, *defaults)
+        hash(parts)
+    except (TypeError, ValueError):  # A cell may be empty.
+        return value
+    return value if value.__dict__ else parts
 
 
 def _hashable_partial(value: functools.partial[Any]) -> Any:

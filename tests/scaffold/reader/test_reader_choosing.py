@@ -174,15 +174,90 @@ BODIES = {
         """,
     ),
 }
+BODIES |= {
+    "two values at once": (
+        """
+        y, z = 1.0, 2.0
+        if step < self.first:
+            y, z = z + step, y
+        elif step < self.second:
+            y, z = self.low, self.high
+        return y - 3.0 * z
+        """,
+        """
+        y, z = 1.0, 2.0
+        new_y = jnp.where(
+            step < self.first,
+            z + step,
+            jnp.where(step < self.second, self.low, y),
+        )
+        z = jnp.where(step < self.first, y, jnp.where(step < self.second, self.high, z))
+        y = new_y
+        return y - 3.0 * z
+        """,
+    ),
+    "two values of one": (
+        """
+        y = step
+        if step > self.first:
+            y, half = divmod(step, 2.0)
+            y = y * y - half
+        return y
+        """,
+        """
+        y = step
+        new_y, half = divmod(step, 2.0)
+        y = jnp.where(step > self.first, new_y * new_y - half, y)
+        return y
+        """,
+    ),
+    "what it reads is set first": (
+        """
+        y = 6.0
+        z = 2.0
+        if step < y:
+            y = z
+            z = 3.0
+        return y + z * step
+        """,
+        """
+        y = 6.0
+        z = 2.0
+        new_y = jnp.where(step < y, z, y)
+        z = jnp.where(step < y, 3.0, z)
+        y = new_y
+        return y + z * step
+        """,
+    ),
+    "what a method makes and two branches read": (
+        """
+        y = step
+        if step > self.first:
+            y = self.made(y)
+            if self.kind == "cosine":
+                return y * y
+            else:
+                return y + 2.0
+        return y
+        """,
+        """
+        y = step
+        new_y = self.made(y)
+        return jnp.where(
+            step > self.first,
+            new_y * new_y if self.kind == 'cosine' else new_y + 2.0,
+            y,
+        )
+        """,
+    ),
+}
 LEFT = {
-    "two values at once": "if step < 3:\n    y, z = 1, 2\nelse:\n    y, z = 2, 1\nreturn y",
+    "another number of values": "if step < 3:\n    y, z = 1, 2, 3\nelse:\n    y, z = 2, 1\nreturn y",
+    "values that are no names": "y = [step]\nif step < 3:\n    y[0], z = 1, 2\nreturn y[0]",
     "no value without it": "if step < 3:\n    y = 1.0\nreturn y",
     "a loop": "y = step\nif step < 3:\n    for _ in range(3):\n        y = y + 1\nreturn y",
     "an error": "if step < 3:\n    raise ValueError('early')\nreturn step",
     "a tuple": "if step < 3:\n    return step, 1\nreturn step, 2",
-    "what it reads is set first": "y = 1.0\nz = 2.0\nif step < y:\n    y = z\n    z = 3.0\n"
-    "return y + z",
-    "a draw that is read twice": "y = step\nif step < 3:\n    y = self.draw(y)\n    y = y * y\nreturn y",
 }
 
 
@@ -285,6 +360,7 @@ def test_choices_are_what_the_branches_are(name: str, kind: str):
     ]
     plain, traced = (value(f"{HEAD}{body}\n") for body in layout)
     self = SimpleNamespace(first=5.0, second=9.0, low=-0.5, high=2.0, kind=kind)
+    self.made = lambda y: y - 1.5
     steps = np.arange(20.0, dtype=np.float32)
     found = jax.vmap(lambda step: traced(self, step) * 1.0)(jnp.asarray(steps))
     np.testing.assert_allclose(found, [plain(self, s) for s in steps], rtol=1e-6)
@@ -339,3 +415,84 @@ def test_what_is_kept_depends_on_an_early_end(name: str):
 )
 def test_what_is_kept_by_several_has_no_edit(body: str):
     assert edited(body) is None
+
+
+NORMED = '''import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, state, zeros
+from mlax_scaffold.specs.nn.batch_norm import BatchNorm
+from mlax_scaffold.specs.nn.linear import Linear
+
+
+class Inner(Layer):
+    """A norm behind a map."""
+
+    width: Size
+
+    def setup(self):
+        self.map = Linear(self.width, self.width)
+        self.norm = BatchNorm(self.width)
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+        return self.norm(self.map(x))
+
+
+class Example(Layer):
+    """A norm in one branch."""
+
+    width: Size
+
+    def setup(self):
+        self.map = Linear(self.width, self.width)
+        self.inner = Inner(self.width)
+        self.calls = state(zeros, ())
+
+    def counted(self, x):
+        self.calls = self.calls + 1
+        return x
+
+    def forward(self, x: Float["batch width"]) -> Float["batch width"]:
+'''
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    y = self.inner(x)\nreturn y",
+            "y = lax.cond(jnp.max(x) > 1.0, lambda: self.inner(x), lambda: y)",
+        ),
+        (
+            "y = self.counted(x) if jnp.max(x) > 1.0 else x\nreturn y",
+            "y = lax.cond(jnp.max(x) > 1.0, lambda: self.counted(x), lambda: x)",
+        ),
+        (
+            "if jnp.max(x) > 1.0:\n    return x\ny = x * 2.0\nreturn self.inner(y)",
+            "return lax.cond(jnp.max(x) > 1.0, lambda: x, lambda: self.inner(y))",
+        ),
+        (
+            "if jnp.max(x) > 1.0:\n    return x\nreturn self.map(x)",
+            "return jnp.where(jnp.max(x) > 1.0, x, self.map(x))",
+        ),
+        ("if jnp.max(x) > 1.0:\n    return x\ny = self.inner(x)\nreturn y", None),
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    z = self.counted(x)\n    y = z * z\nreturn y",
+            None,
+        ),
+        (
+            "y = x\nif jnp.max(x) > 1.0:\n    y = self.inner(x)\n    y = y * y\nreturn y",
+            None,
+        ),
+    ],
+    ids=["a layer", "a method", "the last one", "none", "behind", "a local", "read"],
+)
+def test_what_changes_states_stays_in_its_branch(body: str, expected: str | None):
+    text = NORMED + textwrap.indent(body, " " * 8) + "\n"
+    source = Source("specs/nn/example.py", text)
+    branches = (n for n in ast.walk(source.tree) if isinstance(n, ast.If | ast.IfExp))
+    fix = chosen(source, next(branches).test)
+    if expected is None:
+        assert fix is None
+        return
+    assert fix is not None
+    assert expected in applied(text, [fix])[0]

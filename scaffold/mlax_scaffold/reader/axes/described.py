@@ -57,6 +57,14 @@ def describe(
             known.described.add(at)
 
 
+def described_part(known: Known, key: str, text: str, fields: Collection[str]) -> Known:
+    """What is under a key of an input that is a dictionary, with what a text says of it."""
+    if key not in known.parts:
+        known.parts[key] = Known(key)
+        describe(known.parts[key], key, text, fields)
+    return known.parts[key]
+
+
 _OTHERS = r"(?:\s*(?:,|\band\b|/|&)\s*(?:and\b\s*)?`*[A-Za-z_]\w*`*)*"
 """Names that the same is said of: `q, k and v: (batch, dim)`."""
 _SAID = r"(?:(?:\s*\([^()\n]*\))?\s*(?::|\b(?:of|has|have) shape\b|\bshape\b)|\s*->)"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from mlax_scaffold.reader.axes import operations, ranks, scanned
 from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
-from mlax_scaffold.reader.axes.described import describe
+from mlax_scaffold.reader.axes.described import describe, described_part
 from mlax_scaffold.reader.axes.joins import Joins
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.layers import (
@@ -151,8 +151,9 @@ class Evidence:
             case ast.Name(id=name):
                 return self.names.get(name)
             case ast.Subscript(value=owner, slice=ast.Constant(value=str(key))):
+                said = self.said, self.scope.fields
                 found = self.alias(owner)
-                return found and Alias(found.known.parts.setdefault(key, Known(key)))
+                return found and Alias(described_part(found.known, key, *said))
             case ast.BinOp(left=left, op=ast.MatMult()):
                 return other_end(self.alias(left))
             case ast.BinOp(left=left, right=right):

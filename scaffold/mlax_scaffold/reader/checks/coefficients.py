@@ -12,6 +12,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.constructs import construct, functions_of
+from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, self_attribute
 
 _KINDS = ("scheduled", "state", "step", "coefficient")
@@ -43,7 +44,8 @@ def check_coefficients(
         return
     named = {n.name: n for n in walk(method) if isinstance(n, ast.FunctionDef)}
     beside = {n.name: n for n in source.tree.body if isinstance(n, ast.FunctionDef)}
-    known = _Known(method, attributes, beside)
+    scalars = {word(source, "tree_dot").bound}
+    known = _Known(method, attributes, beside, scalars)
     seen: set[ast.AST] = set()
     for call in walk(method):
         made = construct(call)
@@ -69,6 +71,8 @@ class _Known:
     attributes: Mapping[str, str]
     functions: Mapping[str, ast.FunctionDef]
     """Those beside the definition."""
+    scalars: Collection[str]
+    """What words are called that make one number of whole trees, in the default float dtype."""
 
     def returned(self, name: str) -> Iterator[tuple[ast.expr, _Known]]:
         """What a function beside the definition returns, and where that is read."""
@@ -135,6 +139,8 @@ def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:
             return called in _KEEPS and any(
                 inner(a) or _of_leaves(a, known, depth) for a in args
             )
+        case ast.Call(func=ast.Name(id=called)) if called in known.scalars:
+            return True
         case ast.Call(func=ast.Name(id=called)):
             found = [*known.returned(called)]
             return bool(found) and all(

@@ -9,7 +9,7 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.evidence import Evidence
 from mlax_scaffold.reader.axes.sizes import Scope
-from mlax_scaffold.reader.checks.exactness import word_of
+from mlax_scaffold.reader.checks.exactness import qualified, word_of
 from mlax_scaffold.reader.checks.number_arguments import (
     number_arguments,
     numpy_arguments,
@@ -29,6 +29,18 @@ _STATIC = frozenset(
     ]
 )
 """Functions that are given numbers, or keys."""
+
+_OF_FLOATS = (
+    "jax.numpy.linalg.",
+    *(
+        f"functional.{name}"
+        for name in (
+            *("l2_norm", "log_softmax", "logsumexp", "mean", "moments", "rms"),
+            *("softmax", "standardize", "std", "sum", "var"),
+        )
+    ),
+)
+"""Beginnings of the names of functions that are given a floating array first."""
 
 
 def first_of(arguments: Iterable[ast.arg], *words: str) -> str | None:
@@ -312,3 +324,7 @@ def _arrays(method: ast.FunctionDef, imports: Mapping[str, Import]) -> Iterator[
                 module = imports[owner].meaning if owner in imports else ""
                 if module == "jax.numpy" and called not in _STATIC:
                     yield from (a.id for a in node.args if isinstance(a, ast.Name))
+            case ast.Call(func=function, args=[ast.Name(id=name), *_]) if (
+                qualified(function, imports) or ""
+            ).startswith(_OF_FLOATS):
+                yield name

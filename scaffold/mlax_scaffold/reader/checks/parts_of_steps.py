@@ -27,6 +27,7 @@ _OF_STEPS = {
     "step_number": "it",
     "dither": "it",
     "value": "it",
+    "value_and_gradients": "it",
 }
 """What only a step has, by what the reader calls such an attribute, and what is handed."""
 

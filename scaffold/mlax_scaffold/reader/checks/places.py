@@ -35,6 +35,7 @@ from mlax_scaffold.reader.looping import loop_layers
 from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.remedies.helpers import as_method
 from mlax_scaffold.reader.remedies.keeping import chosen_in_dictionary, in_dictionary
+from mlax_scaffold.reader.remedies.rests import as_parts
 from mlax_scaffold.reader.remedies.unrolling import unrolled
 from mlax_scaffold.reader.source import (
     Source,
@@ -78,6 +79,7 @@ def _threaded(
         as_method(source, node, parent)
         or in_dictionary(source, node, parent)
         or unrolled(source, node)
+        or as_parts(source, node, method)
         or chosen_in_dictionary(source, node, method)
     )
 

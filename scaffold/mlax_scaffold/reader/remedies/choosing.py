@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import ast
-import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bindings import (
-    Substituted,
     blocks,
     bound_before,
     chain_of,
-    draws,
     inside,
     is_elif,
     names_in,
     stored_in,
-    target_name,
 )
+from mlax_scaffold.reader.remedies.branch_values import Branches, NoChoice, Values
+from mlax_scaffold.reader.remedies.changed_states import changes_states
 from mlax_scaffold.reader.remedies.names import of_jax, word
-from mlax_scaffold.reader.remedies.truths import (
-    as_operations,
-    is_kept_truth,
-    text_on_a_line,
-)
+from mlax_scaffold.reader.remedies.truths import as_operations, is_kept_truth
 from mlax_scaffold.reader.source import Source, dotted
 
 _WIDTH = 88
@@ -44,19 +38,24 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
         found: the expression whose truth is asked for, or the choice itself where that is a name.
     """
     jnp = of_jax(source, "jnp")
-    trees = word(source, "tree_where")
+    lax, trees = of_jax(source, "lax"), word(source, "tree_where")
     for function in walk(source.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
+        choice = _Choice(
+            source=source,
+            function=function,
+            jnp=jnp.bound,
+            lax=lax.bound,
+            trees=trees.bound,
+        )
         for node in walk(function):
             made = None
             match node:
                 case ast.If(test=test) if found is node or found in walk(test):
-                    made = _Choice(source, function, jnp.bound, trees.bound).of(node)
+                    made = choice.of(node)
                 case ast.IfExp(test=test) if found is node or found in walk(test):
-                    text = _Choice(source, function, jnp.bound, trees.bound).expression(
-                        node, {}
-                    )
+                    text = choice.expression(node, {})
                     made = text and [source.edit(node, text)]
                 case ast.Call(
                     func=ast.Name(id=name), args=[first, second], keywords=[]
@@ -68,8 +67,10 @@ def chosen(source: Source, found: ast.AST) -> Fix | None:
                     text = as_operations(source, node, jnp.bound)
                     made = [source.edit(node, text)]
             if made:
-                of_trees = any(f"{trees.bound}(" in edit.text for edit in made)
-                return Fix(tuple(made), (jnp, trees) if of_trees else (jnp,))
+                texts = "".join(edit.text for edit in made)
+                called = f"{jnp.bound}.", f"{lax.bound}.cond(", f"{trees.bound}("
+                pairs = zip(called, (jnp, lax, trees), strict=True)
+                return Fix(tuple(made), tuple(n for c, n in pairs if c in texts))
     return None
 
 
@@ -86,10 +87,6 @@ def _attributes(statements: Iterable[ast.stmt]) -> set[str]:
     return {name for name in stored_in(statements) if "." in name}
 
 
-_Values = dict[str, ast.expr]
-"""What names hold that a branch sets, in terms of what they held before it."""
-
-
 def _ends(statement: ast.stmt) -> bool:
     """Whether a function has returned behind a statement, or has raised."""
     match statement:
@@ -100,20 +97,16 @@ def _ends(statement: ast.stmt) -> bool:
     return False
 
 
-class _NoChoice(Exception):
-    """A branch does more than to make values."""
+@dataclass(kw_only=True)
+class _Choice(Branches):
+    """Writes the choices of one function."""
 
-
-@dataclass
-class _Choice:
-    """Writes the choices of one function. `jnp` is the name of jax.numpy, `trees` that of `tree_where`."""
-
-    source: Source
-    function: ast.FunctionDef
     jnp: str
+    """The name of jax.numpy."""
     trees: str
-    lines: list[str] = field(default_factory=list)
-    """What branches compute on the way, which nothing else calls so."""
+    """The name of `tree_where`."""
+    lax: str
+    """The name of jax.lax."""
     asked: ast.If | None = None
     """The one whose condition is traced, whatever it reads."""
     kept: list[str] = field(default_factory=list)
@@ -130,15 +123,13 @@ class _Choice:
             if any(isinstance(n, ast.Return) for n in inside(node)):
                 return self._returned(rest)
             return self._assigned(node)
-        except _NoChoice:
+        except NoChoice:
             return None
 
-    def expression(self, node: ast.IfExp, values: Mapping[str, ast.expr]) -> str | None:
+    def expression(self, node: ast.IfExp, values: Values) -> str | None:
         """`a if condition else b`."""
-        parts = [self._read(n, values) for n in (node.body, node.orelse)]
-        return self._where(
-            self._condition(node.test), *map(self._text, parts), indent=0
-        )
+        parts = [self.read(n, values) for n in (node.body, node.orelse)]
+        return self._where(self._condition(node.test), *map(self.text, parts), indent=0)
 
     # Branches that return
 
@@ -153,21 +144,25 @@ class _Choice:
                 after = [] if otherwise else rest[number + 1 :]
                 if _attributes([statement, *after]):
                     if otherwise or exits or len(branches) > 1:
-                        raise _NoChoice
+                        raise NoChoice
                     return self._left_early(statement, after)
                 made = [(c, self._value(body, {})) for c, body in branches]
-                pairs = [(self._condition(c), self._text(v)) for c, v in made]
+                pairs = [(self._condition(c), self.text(v)) for c, v in made]
                 if otherwise:
-                    last = self._text(self._value(otherwise, {}))
+                    last = self.text(self._value(otherwise, {}))
                     text = self._all([*exits, *pairs], last, indent)
                     self.lines.append(f"return {text}")
                 elif number + 1 == len(rest):
-                    raise _NoChoice
+                    raise NoChoice
                 else:
                     read = [n for c, v in made for n in (c, v)]
                     if names_in(read) & stored_in(rest[number + 1 :]):
                         pairs = [self._kept(*pair) for pair in pairs]
                     exits += pairs
+                    later = (n for s in rest[number + 1 :] for n in (s, *inside(s)))
+                    plain = (n for n in later if isinstance(n, ast.Assign | ast.Expr))
+                    if changes_states(self.scope, plain):
+                        raise NoChoice
                 edits.append(self._instead(statement, self.lines))
                 if otherwise:
                     return edits
@@ -176,11 +171,14 @@ class _Choice:
                 if isinstance(inner, ast.Return):
                     value = inner.value
                     if value is None or isinstance(value, ast.Tuple):
-                        raise _NoChoice
-                    text = self._all(exits, self.source.text_of(value), indent)
+                        raise NoChoice
+                    last = self.source.text_of(value)
+                    if exits and changes_states(self.scope, [value]):
+                        self.changing.add(last)
+                    text = self._all(exits, last, indent)
                     edits.append(self.source.edit(value, text))
         if not _ends(rest[-1]):
-            raise _NoChoice
+            raise NoChoice
         return edits
 
     def _left_early(self, node: ast.If, rest: Sequence[ast.stmt]) -> list[Edit]:
@@ -195,15 +193,16 @@ class _Choice:
             ):
                 pass
             case _:
-                raise _NoChoice
-        values: _Values = {}
-        early = self._text(self._value(node.body, values))
+                raise NoChoice
+        values: Values = {}
+        early = self.text(self._value(node.body, values))
+        if changes_states(self.scope, rest):
+            raise NoChoice
         condition, result = self._kept(self._condition(node.test), early)
         back = []
         for name in sorted(_attributes([node, *rest])):
             local = f"early_{name.removeprefix('self.')}"
-            old = self._text(values[name]) if name in values else name
-            self.lines.append(f"{local} = {old}")
+            self.line(local, values.get(name, ast.Name(name, ast.Load(), lineno=0)))
             chosen = f"{self.jnp}.where({condition}, {local}, {name})"
             back.append(f"{name} = {chosen}")
         text = self.source.text_of(value)
@@ -217,37 +216,38 @@ class _Choice:
         taken = {n.id for n in walk(self.source.tree) if isinstance(n, ast.Name)}
         pairs = ((f"is_early{n}", f"early{n}") for n in ("", *range(2, 99)))
         names = next(p for p in pairs if not {*p} & {*taken, *self.kept})
+        if value in self.changing:
+            raise NoChoice
         self.kept.append(names[0])
         self.lines += [f"{names[0]} = {condition}", f"{names[1]} = {value}"]
         return names
 
-    def _value(self, body: Sequence[ast.stmt], values: _Values) -> ast.expr:
+    def _value(self, body: Sequence[ast.stmt], values: Values) -> ast.expr:
         """What a branch returns."""
-        self._run(body[:-1], body, values)
+        self.run(body[:-1], body, values)
         match last := body[-1]:
             case ast.Return(value=ast.expr() as value) if not isinstance(
                 value, ast.Tuple
             ):
-                return self._read(value, values)
+                return self.read(value, values)
             case ast.If(orelse=[_, *_]):
                 branches, otherwise = chain_of(last)
                 if _attributes([last]):
-                    raise _NoChoice
+                    raise NoChoice
+                self.settle(values, values)
                 found = self._value(otherwise, dict(values))
                 for test, inner in reversed(branches):
                     value = self._value(inner, dict(values))
                     found = self._choice(last, test, value, found)
                 return found
-        raise _NoChoice
+        raise NoChoice
 
     def _choice(
         self, node: ast.If, test: ast.expr, value: ast.expr, other: ast.expr
     ) -> ast.expr:
         if not self._is_traced(node):
             return ast.IfExp(test, value, other)
-        text = self._where(
-            self._condition(test), self._text(value), self._text(other), 0
-        )
+        text = self._where(self._condition(test), self.text(value), self.text(other), 0)
         made = ast.parse(text, mode="eval").body
         made.lineno = 0
         return made
@@ -256,92 +256,40 @@ class _Choice:
 
     def _assigned(self, node: ast.If) -> list[Edit]:
         branches, otherwise = chain_of(node)
-        made: list[_Values] = []
+        made: list[Values] = []
         for body in (*(b for _, b in branches), otherwise):
             made.append({})
-            self._run(body, body, made[-1], within=node)
+            self.run(body, body, made[-1])
         names = list(dict.fromkeys(name for values in made for name in values))
         before = bound_before(self.function, node)
         for values in made:
             if any(n not in values and n not in before for n in names):
-                raise _NoChoice
+                raise NoChoice
         tests = [test for test, _ in branches]
         conditions = [self._condition(test) for test in tests]
         read: set[str] = set()
+        first: dict[str, str] = {}
         for name in reversed(names):
-            # Below it, the name holds what is new.
             if name in read:
-                raise _NoChoice
+                # Below it, the name holds what is new.
+                first[name] = self.free(name)
             read |= names_in([*tests, *(v[name] for v in made if name in v)])
         for name in names:
-            *chosen, last = (self._text(v[name]) if name in v else name for v in made)
+            *chosen, last = (self.text(v[name]) if name in v else name for v in made)
             pairs = list(zip(conditions, chosen, strict=True))
-            start = len(f"{name} = ")
+            target = first.get(name, name)
+            start = len(f"{target} = ")
             text = self._all(pairs, last, node.col_offset, start)
-            self.lines.append(f"{name} = {text}")
+            self.lines.append(f"{target} = {text}")
+        self.lines += [f"{name} = {new}" for name, new in first.items()]
         if not names:
-            raise _NoChoice
+            raise NoChoice
         return [self._instead(node, self.lines)]
-
-    def _run(
-        self,
-        statements: Iterable[ast.stmt],
-        body: Sequence[ast.stmt],
-        values: _Values,
-        within: ast.If | None = None,
-    ) -> None:
-        """Collects what the statements of a branch set.
-
-        Where something else has the name, or reads it, it is held in `values`, else it is a line of its own.
-        """
-        outside = self._outside(body)
-        for statement in statements:
-            match statement:
-                case ast.Pass() | ast.Expr(value=ast.Constant()):
-                    continue
-                case ast.Assign(targets=[target], value=value):
-                    new = self._read(value, values)
-                case ast.AugAssign(target=target, op=op, value=value):
-                    old = copy.copy(target)
-                    old.ctx = ast.Load()
-                    new = self._read(ast.BinOp(old, op, value), values)
-                case _:
-                    raise _NoChoice
-            name = target_name(target)
-            if name is None or isinstance(new, ast.Tuple | ast.Lambda | ast.Dict):
-                raise _NoChoice
-            if name in outside or "." in name:
-                values[name] = new
-            else:
-                self.lines.append(f"{name} = {self._text(new)}")
-
-    def _outside(self, body: Sequence[ast.stmt]) -> set[str]:
-        """The names that stand outside of a branch."""
-        inside = {id(n) for s in body for n in walk(s)}
-        nodes = (n for n in walk(self.function) if id(n) not in inside)
-        return {
-            n.id if isinstance(n, ast.Name) else n.arg
-            for n in nodes
-            if isinstance(n, ast.Name | ast.arg)
-        }
 
     # Texts
 
     def _condition(self, test: ast.expr) -> str:
         return as_operations(self.source, test, self.jnp)
-
-    def _text(self, node: ast.expr) -> str:
-        return text_on_a_line(self.source, node)
-
-    def _read(self, node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr:
-        """An expression in terms of what names held before the branch."""
-        if not any(target_name(n) in values for n in walk(node)):
-            return node
-        if any(draws(value) for value in values.values()):
-            raise _NoChoice
-        read = Substituted(values).visit(copy.deepcopy(node))
-        read.lineno = 0  # it stands nowhere
-        return read
 
     def _all(
         self, pairs: Sequence[tuple[str, str]], last: str, indent: int, start: int = 7
@@ -358,9 +306,14 @@ class _Choice:
     def _where(
         self, condition: str, value: str, other: str, indent: int, start: int = 0
     ) -> str:
-        parts = (condition, value, other)
-        trees = any(map(_is_tree, (value, other)))
-        where = self.trees if trees else f"{self.jnp}.where"
+        parts = [condition, value, other]
+        where = f"{self.jnp}.where"
+        if any(map(_is_tree, (value, other))):
+            where = self.trees
+        if any(text in part for text in self.changing for part in (value, other)):
+            # A branch that is not chosen leaves states as they are.
+            where = f"{self.lax}.cond"
+            parts = [condition, f"lambda: {value}", f"lambda: {other}"]
         line = f"{where}({', '.join(parts)})"
         short = "\n" not in line and len(line) + indent + start <= _WIDTH
         if short or not start + indent:

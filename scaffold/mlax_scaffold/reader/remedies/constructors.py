@@ -22,8 +22,9 @@ def as_setup(
 ) -> Fix | None:
     """`__init__` as annotated fields, and as `setup` where it does more than keep what it is given.
 
-    None where it keeps what it sets anew, where the class has fields that it does not set, or a `setup`
-    beside what it does more, or where arguments are of a kind that no field is.
+    Fields that it takes and does not set stay as they are. None where it keeps what it sets anew, where the
+    class has fields that it neither sets nor takes, or a `setup` beside what it does more, or where
+    arguments are of a kind that no field is.
     """
     found = [s for s in owner.body if isinstance(s, ast.FunctionDef)]
     methods = {s.name: s for s in found}
@@ -49,8 +50,13 @@ def as_setup(
     # Those of equinox are the types of what the constructor sets.
     fields = [s for s in owner.body if isinstance(s, ast.AnnAssign)]
     annotated = {unparsed(f.target): f for f in fields}
-    if not {*annotated} <= {*_set_in(method)}:
+    staying = sorted(annotated.keys() & defaults.keys() - {*_set_in(method)})
+    if not {*annotated} <= {*_set_in(method), *staying}:
         return None
+    begun = [(annotated[n], defaults[n]) for n in staying]
+    if any(d and f.value and unparsed(d) != unparsed(f.value) for f, d in begun):
+        return None
+    fields = [f for f in fields if f not in [f for f, _ in begun]]
     kept = [s for s in method.body if not _is_left_out(s)]
     beside = methods.get("setup")
     if beside and not all(_does_nothing(s) or _is_requirement(s) for s in kept):
@@ -77,14 +83,21 @@ def as_setup(
         f"{a.arg}: {kind}" + (f" = {unparsed(default)}" if default else "")
         for a, kind in zip(arguments, types, strict=True)
         for default in [defaults[a.arg]]
+        if a.arg not in staying
+    ]
+    given_in = [
+        source.edit(f.annotation, f"{source.text_of(f.annotation)} = {unparsed(d)}")
+        for f, d in begun
+        if d and f.value is None
     ]
     lines.sort(key=lambda line: " = " in line)
-    words = {part for kind in types for part in kind.split(" | ")} & {"Size"}
+    written = " ".join(lines).replace(",", " ").split()
+    words = {*written} & {"Size"}
     needed = tuple(Needed(SPEC, word, word) for word in sorted(words))
     edits = _edits(
         source, method, kept, lines, uses, [a.arg for a in keys], starts, beside
     )
-    return Fix((*_without(source, fields), *edits), needed)
+    return Fix((*given_in, *_without(source, fields), *edits), needed)
 
 
 def _set_anew(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from types import MappingProxyType
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.conditions import ways
+from mlax_scaffold.reader.axes.places import bound_by, place_of
 from mlax_scaffold.reader.remedies.names import uses_of_self
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -14,9 +16,12 @@ from mlax_scaffold.reader.source import Source, self_attribute
 def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix | None:
     """`self.block(self.a, x)`, as `self.layers["a"]`, of which `setup` makes each layer, or list of layers.
 
+    Where another one stands deeper, as in lists of lists, it stands in a list: `self.layers["a"][0]`.
     None where one of those that the method is given for it is declared by more than a statement.
     """
-    if not isinstance(parent, ast.Call) or not isinstance(layer, ast.Attribute):
+    if not isinstance(parent, ast.Call) or not isinstance(layer, ast.expr):
+        return None
+    if not _is_place(layer):
         return None
     if layer not in parent.args:
         return None
@@ -34,7 +39,44 @@ def in_dictionary(source: Source, layer: ast.AST, parent: ast.AST | None) -> Fix
         and self_attribute(call.func) == called
         and len(call.args) > place
     ]
-    return _kept(source, owner, given, f"{called}_layers")
+    roots = {_root(owner, g) for g in given}
+    names = {name for name, _ in roots}
+    if len(roots) > len(names):
+        return None
+    deepest = max(depth for _, depth in roots)
+    lists = {name: deepest - depth for name, depth in roots}
+    return _kept(source, owner, names, f"{called}_layers", lists)
+
+
+def _is_place(node: ast.AST) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute)
+
+
+def _root(owner: ast.ClassDef, given: ast.expr) -> tuple[str | None, int]:
+    """The attribute that a layer stands in, as of `self.a[0]` and what loops over it bind, and how deep."""
+    places: dict[str, ast.expr] = {}
+    for node in ast.walk(owner):
+        match node:
+            case ast.For() | ast.comprehension() if given in _names_under(node, owner):
+                places |= bound_by(node.target, node.iter, places)
+    place, depth = place_of(given, places), 0
+    while isinstance(place, ast.Subscript):
+        place, depth = place.value, depth + 1
+    return place and self_attribute(place), depth
+
+
+def _names_under(
+    loop: ast.For | ast.comprehension, owner: ast.ClassDef
+) -> Iterator[ast.AST]:
+    """What stands in a loop, or in the comprehension that a part of one belongs to."""
+    if isinstance(loop, ast.For):
+        yield from ast.walk(loop)
+        return
+    for node in ast.walk(owner):
+        if loop in getattr(node, "generators", ()):
+            yield from ast.walk(node)
 
 
 def chosen_in_dictionary(
@@ -53,7 +95,8 @@ def chosen_in_dictionary(
             if names:
                 layers = _together(owner, {layer.attr})
                 other = f"{names[0].rpartition(' ')[2]}_layers"
-                return _kept(source, owner, layers, other) if layers else None
+                roots = {*map(self_attribute, layers)}
+                return _kept(source, owner, roots, other) if layers else None
     return None
 
 
@@ -111,11 +154,17 @@ def _stands(values: Collection[ast.expr], layer: ast.Attribute) -> bool:
 
 
 def _kept(
-    source: Source, owner: ast.ClassDef, layers: Collection[ast.expr], other: str
+    source: Source,
+    owner: ast.ClassDef,
+    names: Collection[str | None],
+    other: str,
+    lists: Mapping[str | None, int] = MappingProxyType({}),
 ) -> Fix | None:
-    """These layers of a class in a dictionary, that of the name `other` where one has the usual name."""
+    """These layers of a class in a dictionary, that of the name `other` where one has the usual name.
+
+    Each stands there in so many lists of one element as `lists` says.
+    """
     setup = next(_methods(owner, "setup"), None)
-    names = {self_attribute(layer) for layer in layers}
     made = [s for s in setup.body if _declares(s) in names] if setup else []
     if None in names or len(made) != len(names):
         return None
@@ -125,7 +174,15 @@ def _kept(
     edits = [source.insert(first, f"self.{held} = {{}}\n{' ' * first.col_offset}")]
     for name in sorted(filter(None, names)):
         for use in uses_of_self(owner, name):
-            edits.append(source.edit(use, f'self.{held}["{name}"]'))
+            first_of = "[0]" * lists.get(name, 0) * isinstance(use.ctx, ast.Load)
+            edits.append(source.edit(use, f'self.{held}["{name}"]{first_of}'))
+    for statement in made:
+        count = lists.get(_declares(statement), 0)
+        value = getattr(statement, "value", None)
+        if count and value is not None:
+            start, end = source.start(value), source.end(value)
+            edits.append(source.replace(start, start, "[" * count))
+            edits.append(source.replace(end, end, "]" * count))
     return Fix(tuple(edits), written=True)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Fix
@@ -35,14 +35,19 @@ class _Branches:
         default_factory=dict
     )
     """The lists, each of one branch, with the sizes of that branch."""
+    containers: dict[str, dict[bool, str]] = field(default_factory=dict)
+    """The texts of others: lists that both branches make, and those that are written out."""
     nothing: dict[str, set[bool]] = field(default_factory=dict)
     """The branches in which a name is None, or an empty list."""
 
     def fit(self) -> bool:
         """Whether no name is declared twice, or in two ways."""
-        twice = self.moments.keys() & self.lists.keys()
+        kinds = self.moments, self.lists, self.containers
+        names = [name for kind in kinds for name in kind]
+        twice = len({*names}) < len(names)
         declared = {n: set(m.shapes) for n, m in self.moments.items()}
         declared |= {name: {branch} for name, (branch, *_) in self.lists.items()}
+        declared |= {name: set(texts) for name, texts in self.containers.items()}
         return not twice and all(
             not declared.get(name, branches) & branches
             for name, branches in self.nothing.items()
@@ -57,6 +62,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     if not isinstance(statement, ast.If):
         return None
     found = _Branches()
+    both = {*_lists_in(statement.body)} & {*_lists_in(statement.orelse)}
     leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
     for branch, held in ((True, statement.body), (False, statement.orelse)):
         local: dict[str, str] = {}
@@ -67,6 +73,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
                 local |= sizes
             elif not (
                 _read_nothing(part, branch, found)
+                or _read_container(source, part, branch, found, local, both)
                 or _read_list(part, branch, found, local)
                 or _read(source, part, branch, found.moments, local, leaf)
             ):
@@ -86,12 +93,16 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         if not branch:
             tested = ast.UnaryOp(ast.Not(), statement.test)
         lines.append(f"self.{name} = {_filtered(value, tested, sizes)}")
+    for name, texts in found.containers.items():
+        yes, no = (texts.get(branch, "[]") for branch in (True, False))
+        lines.append(f"self.{name} = {yes} if {test} else {no}")
     if not lines:
         return None
     zeros = word(source, "zeros")
     needed = [zeros] * any(m.initializer == zeros.bound for m in found.moments.values())
     edit = source.edit(statement, indent.join(lines))
-    return Fix((edit, *asked(source, found.moments, found.lists)), tuple(needed))
+    lists = [*found.lists, *found.containers]
+    return Fix((edit, *asked(source, found.moments, lists)), tuple(needed))
 
 
 def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
@@ -106,6 +117,39 @@ def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
     for name in names:
         found.nothing.setdefault(name or "", set()).add(branch)
     return None not in names
+
+
+def _lists_in(statements: Sequence[ast.stmt]) -> Iterator[str | None]:
+    """The attributes of self that statements make lists of something."""
+    for statement in statements:
+        match statement:
+            case ast.Assign(
+                targets=[target], value=ast.List(elts=[_, *_]) | ast.ListComp()
+            ):
+                yield self_attribute(target)
+
+
+def _read_container(
+    source: Source,
+    part: ast.stmt,
+    branch: bool,
+    found: _Branches,
+    local: Mapping[str, str],
+    both: Collection[str | None],
+) -> bool:
+    """Note a list of moments that the other branch makes in its own way, or one that is written out."""
+    match part:
+        case ast.Assign(
+            targets=[target], value=ast.List(elts=[_, *_]) | ast.ListComp() as value
+        ) if name := self_attribute(target):
+            if isinstance(value, ast.ListComp) and name not in both:
+                return False
+            texts = found.containers.setdefault(name, {})
+            if branch in texts:
+                return False
+            texts[branch] = _text_of(source, value, local)
+            return True
+    return False
 
 
 def _read_list(
