@@ -18,6 +18,7 @@ from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertio
 from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
 from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
+from mlax_scaffold.conversion.forms.computed_again import without_computing_again
 from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.cut_fractions import with_cut_fractions
@@ -35,6 +36,7 @@ from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
+from mlax_scaffold.conversion.forms.kept_locals import with_kept_locals
 from mlax_scaffold.conversion.forms.known_absences import with_known_absences
 from mlax_scaffold.conversion.forms.last_elements import without_last_elements
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
@@ -151,6 +153,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
+    without_computing_again(origin)
+    with_kept_locals(origin)
     without_called_texts(origin, thing)
     with_begun_attributes(origin)
     without_type_casts(origin)

@@ -40,7 +40,10 @@ WITHOUT_EFFECT = frozenset(
 )
 """Arguments that say nothing of what is computed, or that are said in another way here."""
 
-_HINTS = ("need_weights", "average_attn_weights", "is_causal", "momentum", "sparse")
+_HINTS = (
+    *("need_weights", "average_attn_weights", "is_causal", "momentum", "sparse"),
+    "precision",
+)
 """Arguments of that kind where a row names them and makes nothing of them."""
 
 _DTYPES = ("dtype", "param_dtype", "preferred_element_type")
