@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
@@ -214,16 +215,29 @@ def _takes_scalars(source: Any, scalar: Any) -> bool:
     return True
 
 
+_NEEDS = re.compile(r"NoneType|\bNone\b|has no attribute|missing|required")
+"""What is said of inputs that are not given, and of layers that settings leave out."""
+
+
 @contextlib.contextmanager
 def _asked(original: Original) -> Iterator[None]:
-    """Skip the test where the original refuses an input that may be left out, as it is drawn."""
+    """Skip the test where the original needs something beside an input that may be left out.
+
+    Another input, or a layer that it has not with these settings. What else it raises says that the definition
+    takes what the original does not.
+    """
     try:
         yield
     except Exception as error:
         if not original.named:
             raise
         names = ", ".join(original.named)
-        pytest.skip(f"{original.thing} does not take {names} as drawn here: {error}")
+        needing = isinstance(error, AttributeError | TypeError | ValueError)
+        if needing and _NEEDS.search(str(error)):
+            pytest.skip(f"{original.thing} takes {names} beside others alone: {error}")
+        raise AssertionError(
+            f"{original.thing} refuses {names} as the definition takes it: {error}"
+        ) from error
 
 
 def _taken(run: Callable[..., Any], arrays: list[Any]) -> tuple[list[Any], Any]:

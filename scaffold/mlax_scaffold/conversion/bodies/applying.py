@@ -115,7 +115,11 @@ class Applying(Scanning):
             if self.builder.framework in ("haiku", "equinox"):
                 # Their fourth place is that of the mask.
                 given, last = given[:3], last or next(iter(given[3:]), None)
-            self.layers.attends_to(given, made)
+            self.layers.attends_to(given[:3], made)
+            if self.builder.framework == "torch":
+                # Its fourth place is that of the keys that pad.
+                self.layers.attended_in_pairs(given[:3], last, *given[3:4])
+                given = given[:3]
             self.layers.attended(given, made.get("heads"), last)
         if layer == "TransformerEncoderLayer" and given:
             named = [v for k, (_, v) in read.items() if k in ("mask", "src_mask")]
