@@ -223,8 +223,8 @@ _NEEDS = re.compile(r"NoneType|\bNone\b|has no attribute|missing|required")
 def _asked(original: Original) -> Iterator[None]:
     """Skip the test where the original needs something beside an input that may be left out.
 
-    Another input, or a layer that it has not with these settings. What else it raises says that the definition
-    takes what the original does not.
+    Another input, or a layer that it has not with these settings. What else it raises says that the
+    definition takes what the original does not.
     """
     try:
         yield
@@ -281,8 +281,12 @@ def _drawn(
             return tuple(drawn(f"{name}[{i}]", *part) for i, part in parts)
         if name in integers or name in booleans:
             indices = jax.random.randint(key, tuple(shape), 0, 2)
-            # A row of a mask keeps something: of nothing each framework makes something else.
-            return indices.at[..., 0].set(1) == 1 if name in booleans else indices
+            if name not in booleans:
+                return indices
+            # A row of a mask keeps something, whether that is True or False: of nothing each
+            # framework makes something else.
+            row = indices.at[..., 0].set(1)
+            return (row.at[..., -1].set(0) if shape and shape[-1] > 1 else row) == 1
         return scale * jax.random.normal(key, tuple(shape))
 
     for i, (name, shape) in enumerate(shapes.items(), seed):

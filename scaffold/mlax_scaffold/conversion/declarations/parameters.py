@@ -326,7 +326,7 @@ def initializer_name(parameter: str) -> str:
 
 
 def _asked_for_none(function: ast.FunctionDef, parameter: str) -> bool:
-    """Whether a constructor does something else where a parameter is None: `if hidden is None: hidden = 4 * dim`."""
+    """Whether a constructor does something else where a parameter is None: `if hidden is None: ...`."""
     return any(
         isinstance(part, ast.If | ast.IfExp)
         and isinstance(part.test, ast.Compare)

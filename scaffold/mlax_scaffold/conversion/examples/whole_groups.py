@@ -1,4 +1,4 @@
-"""Channels of examples that groups of norms and convolutions divide, as `nn.GroupNorm()` of flax has 32, and heads."""
+"""Channels of examples that heads and groups divide: `nn.GroupNorm()` of flax has 32."""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def _written(origin: Origin, body: list[ast.stmt]) -> list[ast.stmt]:
         filling = [_filled(s, local) for s in before]
         others = body[body.index(before[0]) : at]
         bound = {t for s in others if s not in before for t in targets(s)}
-        if any(f is None for f in filling) or bound & {n for s in before for n in names(s)}:
+        if any(f is None for f in filling) or bound & {
+            n for s in before for n in names(s)
+        }:
             continue
         first = ast.Assign([ast.Name(local, ast.Store())], call.args[0])
         made = [first, *(s for f in filling if f is not None for s in f)]

@@ -5,7 +5,7 @@ if self.use_checkpoint and self.training:
 else:
     x = block(x, mask)
 
-So are functions of the file that do that where they are told to: `checkpoint(self._run, (x, t), params, flag)`.
+So are functions of the file that do that where they are told to: `checkpoint(run, (x, t), params, flag)`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,13 @@ from mlax_scaffold.conversion.source.walking import NodeTransformer, located
 _AGAIN = "torch.utils.checkpoint.checkpoint"
 _SEQUENTIAL = "torch.utils.checkpoint.checkpoint_sequential"
 _HOW = (
-    *("use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug"),
+    *(
+        "use_reentrant",
+        "preserve_rng_state",
+        "context_fn",
+        "determinism_check",
+        "debug",
+    ),
 )
 
 
@@ -37,7 +43,7 @@ def without_computing_again(origin: Origin) -> None:
 
 
 def _functions(origin: Origin) -> dict[str, tuple[int, int]]:
-    """Functions of the file that hand a function its inputs, in any case: the places of both among what they take."""
+    """Functions of the file that hand a function its inputs: the places of both among what they take."""
     found: dict[str, tuple[int, int]] = {}
     for title, function in origin.functions.items():
         match without_docstring(function.body):
@@ -121,8 +127,9 @@ def _hands_on(node: ast.stmt) -> bool:
         case ast.FunctionDef(
             args=ast.arguments(args=[ast.arg(arg=held)]),
             body=[
-                ast.FunctionDef(name=inner, args=ast.arguments(vararg=ast.arg(arg=given)))
-                as function,
+                ast.FunctionDef(
+                    name=inner, args=ast.arguments(vararg=ast.arg(arg=given))
+                ) as function,
                 ast.Return(value=ast.Name(id=returned)),
             ],
         ) if inner == returned:

@@ -27,7 +27,7 @@ def without_counted_whiles(origin: Origin) -> None:
     changed = False
     for owner in origin.classes.values():
         dims = _dims(origin, owner)
-        changed = bool(dims) and _Widened(dims).changed(owner) or changed
+        changed = (bool(dims) and _Widened(dims).changed(owner)) or changed
     for function in walk(origin.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
@@ -52,7 +52,11 @@ def _dims(origin: Origin, node: ast.ClassDef) -> int:
 
 
 _CONVOLUTIONS = tuple(f"torch.nn.Conv{n}d" for n in (1, 2, 3))
-_RANKS = ("len({0}.shape) < len({1}.shape)", "{0}.ndim < {1}.ndim", "{0}.dim() < {1}.dim()")
+_RANKS = (
+    "len({0}.shape) < len({1}.shape)",
+    "{0}.ndim < {1}.ndim",
+    "{0}.dim() < {1}.dim()",
+)
 _WIDENS = ("{0}[..., None]", "{0}.unsqueeze(-1)")
 
 

@@ -45,7 +45,7 @@ _DTYPES = ("float32", "bfloat16", "float16")
 
 
 def _with_dtypes(origin: Origin) -> None:
-    """Call fields of flax that are dtypes by their names and defaults, `dtype_mm: str = "float32"`, as it does."""
+    """Call fields of flax that are dtypes by names and defaults, `dtype_mm: str = "float32"`, as it does."""
     fields = {
         (p.target.id, node.name)
         for node in origin.classes.values()

@@ -19,7 +19,7 @@ from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def with_kept_locals(origin: Origin) -> None:
-    """Write them so, in place, where the method sets them on each way to what reads them, and no other does."""
+    """Write them so, in place, where the method sets them on each way to what reads them, and alone."""
     outside = {
         p.attr
         for p in walk(origin.tree)

@@ -56,7 +56,9 @@ def _one_by_one(sizes: list[ast.expr]) -> None:
         match part:
             case ast.Starred(
                 value=ast.Subscript(
-                    value=ast.Call(func=ast.Attribute(value=ast.Name() as x, attr="size"))
+                    value=ast.Call(
+                        func=ast.Attribute(value=ast.Name() as x, attr="size")
+                    )
                     | ast.Attribute(value=ast.Name() as x, attr="shape"),
                     slice=ast.Slice(
                         lower=None, upper=ast.Constant(value=int() as count), step=None

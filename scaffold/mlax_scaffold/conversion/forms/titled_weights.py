@@ -1,7 +1,7 @@
 """Names of weights of linen that functions are given, as what all calls of the file give: `"pos_embedding"`.
 
-def positions(self, size, name):                              def positions(self, size):
-    return self.param(name, normal(), (1, size))    becomes       return self.param("pos", normal(), (1, size))
+def positions(self, size, name):                          def positions(self, size):
+    return self.param(name, normal(), (size,))   becomes      return self.param("pos", normal(), (size,))
 
 x = x + positions(self, 8, "pos")
 """

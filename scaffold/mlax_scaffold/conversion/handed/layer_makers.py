@@ -122,8 +122,9 @@ def _handed(
             args=[ast.Starred(value=ast.Name(id=some))],
             keywords=[ast.keyword(arg=None, value=ast.Name(id=named))],
         ):
-            spread = getattr(function.args.vararg, "arg", ""), getattr(
-                function.args.kwarg, "arg", ""
+            spread = (
+                getattr(function.args.vararg, "arg", ""),
+                getattr(function.args.kwarg, "arg", ""),
             )
             of_library = (origin.qualified(func) or "").startswith("torch.nn.")
             own = getattr(func, "id", "") in origin.classes
@@ -132,7 +133,7 @@ def _handed(
 
 
 def _settled(origin: Origin, makers: set[str]) -> _Settled | None:
-    """The parameters of classes by which the makers are told, and their defaults; None where one has no such."""
+    """The parameters of classes that choose layers, and their defaults; None where one has no such."""
     found: _Settled = {}
     queue: list[tuple[ast.ClassDef, ast.expr]] = [
         (node, part.args[0])
@@ -178,7 +179,11 @@ def _parameter(node: ast.ClassDef, value: ast.expr) -> tuple[str, object]:
     title = getattr(value, "id", "")
     kept = self_attribute(value)
     for part in start.body:
-        if kept and isinstance(part, ast.Assign) and self_attribute(part.targets[0]) == kept:
+        if (
+            kept
+            and isinstance(part, ast.Assign)
+            and self_attribute(part.targets[0]) == kept
+        ):
             title = getattr(part.value, "id", "")
     default = defaults_of(start.args).get(title)
     return title, literal(default) if default is not None else None

@@ -7,7 +7,7 @@ def zero_module(module):
 ...                                             nn.init.zeros_(self.out.bias)
 self.out = zero_module(nn.Conv2d(8, 8, 3))
 
-A layer that is kept elsewhere than in an attribute, or in a sequence that is one, begins as usual, which is told.
+A layer that is kept elsewhere than in an attribute, or in its sequence, begins as usual, which is told.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ def _zeroes(origin: Origin, function: ast.FunctionDef) -> bool:
         case [
             ast.For(
                 target=ast.Name(id=weight),
-                iter=ast.Call(func=ast.Attribute(value=owner, attr="parameters"), args=[]),
+                iter=ast.Call(
+                    func=ast.Attribute(value=owner, attr="parameters"), args=[]
+                ),
                 body=[ast.Expr(value=ast.Call(func=func, args=args))],
             ),
             ast.Return(value=returned),
@@ -74,9 +76,7 @@ def _zeroes(origin: Origin, function: ast.FunctionDef) -> bool:
     )
 
 
-def _written(
-    origin: Origin, body: list[ast.stmt], titles: set[str]
-) -> list[ast.stmt]:
+def _written(origin: Origin, body: list[ast.stmt], titles: set[str]) -> list[ast.stmt]:
     made: list[ast.stmt] = []
     for part in body:
         for field in ("body", "orelse"):

@@ -184,6 +184,8 @@ class LayerShapes:
         first = x.axes[0] if len(x.axes) == 3 and not x.lead else None
         if first is not None and len(keys.axes) == 3 and not keys.lead:
             self.symbols.equal(first, keys.axes[0])
+        if isinstance(padding, Array):
+            padding.kind = "Bool"
         for array, sizes in ((mask, ends), (padding, (first, ends[1]))):
             if not isinstance(array, Array) or array.axes or not array.lead:
                 continue

@@ -38,7 +38,9 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
         whole = literal(other)
         match one:
             case ast.BinOp(
-                left=ast.BinOp(left=size, op=ast.FloorDiv(), right=ast.Constant(int(by))),
+                left=ast.BinOp(
+                    left=size, op=ast.FloorDiv(), right=ast.Constant(int(by))
+                ),
                 op=ast.Add(),
                 right=ast.Constant(int(part)),
             ) if is_symbol(size) and is_symbol(other) and not same(size, other):

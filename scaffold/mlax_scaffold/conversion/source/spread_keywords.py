@@ -64,7 +64,9 @@ def _dictionary(node: ast.expr) -> ast.Dict | ast.IfExp | None:
         # `{"kernel_init": zeros} if zero_init else {}`
         sides = [_dictionary(s) for s in (node.body, node.orelse) if not _empty(s)]
         held = sides[0] if len(sides) == 1 else None
-        told = isinstance(held, ast.Dict) and all(literal(k) in _BEGIN for k in held.keys)
+        told = isinstance(held, ast.Dict) and all(
+            literal(k) in _BEGIN for k in held.keys
+        )
         return node if told else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         named = all(k.arg is not None for k in node.keywords)
