@@ -5,6 +5,7 @@ Each is a module with one function; what it finds no such form in, it leaves as 
 
 from __future__ import annotations
 
+from mlax_scaffold.conversion.changes.kept_locals import with_kept_locals
 from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
@@ -37,7 +38,6 @@ from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
-from mlax_scaffold.conversion.forms.kept_locals import with_kept_locals
 from mlax_scaffold.conversion.forms.known_absences import with_known_absences
 from mlax_scaffold.conversion.forms.last_elements import without_last_elements
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops

@@ -500,3 +500,16 @@ def test_what_the_original_takes_beside_others_alone_is_not_compared(tmp_path: P
     code = MASKED.replace(line, f"{line}\n            bias = bias + 0")
     with pytest.raises(pytest.skip.Exception, match="takes mask beside others alone"):
         compare_given(tmp_path, Masked, "mask", code=code)
+
+
+SPARED = """
+class Masked:
+    def __call__(self, x, bias=None, mask=None):
+        assert mask is None or (mask.any(-1).all() and not mask.all(-1).any())
+        x = x if mask is None else jnp.where(mask, x, 0.0)
+        return x if bias is None else x + bias
+"""
+
+
+def test_rows_of_masks_hold_both_as_masks_of_either_kind_need_it(tmp_path: Path):
+    compare_given(tmp_path, Masked, "mask", code=SPARED)

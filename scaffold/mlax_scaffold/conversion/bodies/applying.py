@@ -115,6 +115,8 @@ class Applying(Scanning):
             if self.builder.framework in ("haiku", "equinox"):
                 # Their fourth place is that of the mask.
                 given, last = given[:3], last or next(iter(given[3:]), None)
+                if self.builder.framework == "equinox":
+                    self._with_truths(node, last)
             self.layers.attends_to(given[:3], made)
             if self.builder.framework == "torch":
                 # Its fourth place is that of the keys that pad.
@@ -306,6 +308,15 @@ class Applying(Scanning):
         made, value = self.value(node)
         self.symbols.known, self.symbols.demands = known, demands
         return made, value
+
+    def _with_truths(self, node: ast.Call, mask: Value) -> None:
+        """Have a mask of numbers, which equinox takes for where it is not zero, say so."""
+        if not isinstance(mask, Array) or mask.kind != "Float":
+            return
+        text = "None if m is None else m != 0"
+        for i, part in enumerate(node.args):
+            if i == 3 and isinstance(part, ast.Name):
+                node.args[i] = expression(text, m=part)
 
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []

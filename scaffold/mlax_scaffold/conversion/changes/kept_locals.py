@@ -65,24 +65,24 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 def _write(origin: Origin, node: ast.ClassDef, title: str) -> None:
     start = method_of(node, "__init__")
-    using = [
+    using: list[ast.stmt] = [
         m
         for c in _family(origin, node)
         for m in c.body
         if m is not start and any(self_attribute(p) == title for p in walk(m))
     ]
-    if len(using) != 1 or not isinstance(using[0], ast.FunctionDef):
+    method = using[0] if len(using) == 1 else None
+    if not isinstance(method, ast.FunctionDef):
         return
-    [method] = using
     local = title.strip("_") or title
     taken = names(method) | {p.arg for p in walk(method) if isinstance(p, ast.arg)}
     while local in taken:
         local += "_"
-    tried = AsLocal(title, local).visit(cloned(method))
+    body = [AsLocal(title, local).visit(cloned(s)) for s in method.body]
     before = ast.Pass()
-    if local in Liveness([before, *tried.body]).after(before):
+    if local in Liveness([before, *body]).after(before):
         return
-    method.body = tried.body
+    method.body = body
     if start is not None:
         start.body = [s for s in start.body if not _begins(s, title)] or [ast.Pass()]
 
