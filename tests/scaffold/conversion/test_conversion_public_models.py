@@ -470,4 +470,4 @@ class Thing(eqx.Module):
 """,
         "import equinox as eqx\nimport jax.numpy as jnp\nfrom jaxtyping import Array, Float\n\n\n",
     ).text
-    assert "mask=None if mask is None else mask != 0" in text
+    assert "mask=mask != 0" in text

@@ -313,10 +313,11 @@ class Applying(Scanning):
         """Have a mask of numbers, which equinox takes for where it is not zero, say so."""
         if not isinstance(mask, Array) or mask.kind != "Float":
             return
-        text = "None if m is None else m != 0"
-        for i, part in enumerate(node.args):
-            if i == 3 and isinstance(part, ast.Name):
-                node.args[i] = expression(text, m=part)
+        for part in node.args[3:4]:
+            if isinstance(part, ast.Name):
+                absent = part.id in self.builder.calculations.absent
+                text = "None if m is None else m != 0" if absent else "m != 0"
+                node.args[3] = expression(text, m=part)
 
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []

@@ -113,7 +113,7 @@ def _layer(node: ast.expr, titles: set[str]) -> ast.Call | None:
 def _fills(
     origin: Origin, layer: ast.Call, kept: ast.expr, place: ast.stmt
 ) -> list[ast.stmt]:
-    module = origin.name_of("torch.nn") or "nn"
+    module = origin.name_of("torch.nn") or f"{origin.name_of('torch')}.nn"
     full = origin.qualified(layer.func)
     if full not in {f"torch.nn.{kind}" for kind in _FILLED}:
         return []
