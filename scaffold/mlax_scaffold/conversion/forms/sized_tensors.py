@@ -51,6 +51,8 @@ def without_sized_tensors(origin: Origin) -> None:
 
 
 def _one_by_one(sizes: list[ast.expr]) -> None:
+    if len(sizes) < 2:
+        return
     made: list[ast.expr] = []
     for part in sizes:
         match part:
