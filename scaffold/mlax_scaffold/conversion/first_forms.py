@@ -5,12 +5,14 @@ Each is a module with one function; what it finds no such form in, it leaves as 
 
 from __future__ import annotations
 
+from mlax_scaffold.conversion.changes.kept_locals import with_kept_locals
 from mlax_scaffold.conversion.changes.kept_weights import with_kept_weights
 from mlax_scaffold.conversion.changes.weight_names import without_weight_names
 from mlax_scaffold.conversion.forms.appended_weights import without_appended_weights
 from mlax_scaffold.conversion.forms.autograd_functions import without_autograd_functions
 from mlax_scaffold.conversion.forms.branch_locals import without_branch_locals
 from mlax_scaffold.conversion.forms.called_bases import without_called_bases
+from mlax_scaffold.conversion.forms.called_sequentials import without_called_sequentials
 from mlax_scaffold.conversion.forms.called_texts import without_called_texts
 from mlax_scaffold.conversion.forms.changed_numbers import without_changed_numbers
 from mlax_scaffold.conversion.forms.checkpoint_names import with_checkpoint_names
@@ -18,6 +20,7 @@ from mlax_scaffold.conversion.forms.chex_assertions import without_chex_assertio
 from mlax_scaffold.conversion.forms.chosen_calls import without_chosen_calls
 from mlax_scaffold.conversion.forms.chosen_classes import without_chosen_classes
 from mlax_scaffold.conversion.forms.chosen_functions import without_chosen_functions
+from mlax_scaffold.conversion.forms.computed_again import without_computing_again
 from mlax_scaffold.conversion.forms.counted_sizes import without_counted_sizes
 from mlax_scaffold.conversion.forms.counted_whiles import without_counted_whiles
 from mlax_scaffold.conversion.forms.cut_fractions import with_cut_fractions
@@ -87,6 +90,7 @@ from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.starred_sizes import without_starred_sizes
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
 from mlax_scaffold.conversion.forms.text_parameters import with_text_parameters
+from mlax_scaffold.conversion.forms.titled_weights import with_titled_weights
 from mlax_scaffold.conversion.forms.type_casts import without_type_casts
 from mlax_scaffold.conversion.forms.unbiased_ends import without_unbiased_ends
 from mlax_scaffold.conversion.forms.uncalled_layers import without_uncalled_layers
@@ -98,6 +102,7 @@ from mlax_scaffold.conversion.handed.filled_layers import without_filled_layers
 from mlax_scaffold.conversion.handed.given_spaces import without_given_spaces
 from mlax_scaffold.conversion.handed.handed_weights import with_handed_weights
 from mlax_scaffold.conversion.handed.held_functions import without_held_functions
+from mlax_scaffold.conversion.handed.layer_makers import without_layer_makers
 from mlax_scaffold.conversion.handed.listed_makers import with_classes_of_makers
 from mlax_scaffold.conversion.handed.shared_sequentials import (
     without_shared_sequentials,
@@ -107,6 +112,7 @@ from mlax_scaffold.conversion.handed.spread_tuples import without_spread_tuples
 from mlax_scaffold.conversion.handed.starred_parameters import (
     without_starred_parameters,
 )
+from mlax_scaffold.conversion.handed.zeroed_layers import without_zeroed_layers
 from mlax_scaffold.conversion.lists.iterated_sequences import (
     without_iterated_sequences,
 )
@@ -151,6 +157,12 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     before = len(notes.found)
     without_outside_methods(origin, notes)
     leave_others_out(origin, thing, notes, before)
+    with_titled_weights(origin)
+    without_called_sequentials(origin)
+    without_layer_makers(origin, thing, notes)
+    without_zeroed_layers(origin, notes)
+    without_computing_again(origin)
+    with_kept_locals(origin)
     without_called_texts(origin, thing)
     with_begun_attributes(origin)
     without_type_casts(origin)

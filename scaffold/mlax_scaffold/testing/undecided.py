@@ -12,11 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from mlax_scaffold.weights.arrays import names_in, parse
+from mlax_scaffold.weights.arrays import Expression, names_in, parse
 from mlax_scaffold.weights.mapping import Mapping, Weight
 from mlax_scaffold.weights.paths import key_names
 
-__all__ = ["as_declared", "as_made_in_loops", "moved"]
+__all__ = ["as_declared", "as_made_in_loops", "as_named", "moved"]
 
 
 def as_declared(mapping: Mapping) -> Mapping:
@@ -35,6 +35,19 @@ def as_made_in_loops(mapping: Mapping) -> Mapping:
         weights = list(group)
         order += sorted(weights, key=_number_of) if holder is not None else weights
     return _taken(mapping, order)
+
+
+def as_named(mapping: Mapping) -> Mapping:
+    """The same as declared, where of what is open that is taken first whose layer has the same name."""
+    return _taken(mapping, mapping.weights, _named_alike)
+
+
+def _named_alike(weight: Weight, array: Expression) -> bool:
+    """Whether a layer of the original is called as the one that has the weight, by its own name."""
+    own = weight.leaf.path.split("/")[-2:-1]
+    return bool(own) and all(
+        name.replace(".", "/").split("/")[-2:-1] == own for name in names_in(array)
+    )
 
 
 def _place(weight: Weight) -> tuple[str, int] | None:
@@ -56,7 +69,11 @@ def _number_of(weight: Weight) -> int:
     return place[1] if place is not None else 0
 
 
-def _taken(mapping: Mapping, order: Sequence[Weight]) -> Mapping:
+def _taken(
+    mapping: Mapping,
+    order: Sequence[Weight],
+    first: Callable[[Weight, Expression], bool] = lambda *_: False,
+) -> Mapping:
     used = {n for w in mapping.weights if w.expression for n in names_in(w.expression)}
     known = set(used)
     made: dict[int, Weight] = {}
@@ -66,6 +83,7 @@ def _taken(mapping: Mapping, order: Sequence[Weight]) -> Mapping:
         fitting = [parse(text) for text in weight.candidates]
         known.update(n for f in fitting for n in names_in(f))
         left = [f for f in fitting if not used & set(names_in(f))]
+        left.sort(key=lambda f, weight=weight: not first(weight, f))
         used.update(n for f in left[:1] for n in names_in(f))
         chosen = left[0] if left else None
         made[id(weight)] = replace(weight, expression=chosen, initial=chosen is None)

@@ -462,9 +462,14 @@ class Unmasked(Masked):
 
 
 def compare_given(
-    folder: Path, layer: type, given: str, side: int = 3, mapped: int = 0
+    folder: Path,
+    layer: type,
+    given: str,
+    side: int = 3,
+    mapped: int = 0,
+    code: str = MASKED,
 ):
-    (folder / "code.py").write_text("import jax.numpy as jnp\n" + MASKED)
+    (folder / "code.py").write_text("import jax.numpy as jnp\n" + code)
     assert_parity(
         layer,
         Original("code.py", "Masked", "plain"),
@@ -485,8 +490,26 @@ def test_what_may_be_left_out_is_given_to_both(tmp_path: Path, given: str):
     assert_holds(lambda: compare_given(tmp_path, Unmasked, given), given != "mask")
 
 
-def test_what_the_original_refuses_of_it_is_not_compared(tmp_path: Path):
-    with pytest.raises(
-        pytest.skip.Exception, match="Masked does not take mask as drawn"
-    ):
+def test_what_the_original_refuses_of_it_is_told(tmp_path: Path):
+    with pytest.raises(AssertionError, match="Masked refuses mask as the definition"):
         compare_given(tmp_path, Masked, "mask", side=2)
+
+
+def test_what_the_original_takes_beside_others_alone_is_not_compared(tmp_path: Path):
+    line = "if mask is not None:"
+    code = MASKED.replace(line, f"{line}\n            bias = bias + 0")
+    with pytest.raises(pytest.skip.Exception, match="takes mask beside others alone"):
+        compare_given(tmp_path, Masked, "mask", code=code)
+
+
+SPARED = """
+class Masked:
+    def __call__(self, x, bias=None, mask=None):
+        assert mask is None or (mask.any(-1).all() and not mask.all(-1).any())
+        x = x if mask is None else jnp.where(mask, x, 0.0)
+        return x if bias is None else x + bias
+"""
+
+
+def test_rows_of_masks_hold_both_as_masks_of_either_kind_need_it(tmp_path: Path):
+    compare_given(tmp_path, Masked, "mask", code=SPARED)

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from mlax_scaffold.testing.undecided import as_declared, as_made_in_loops, moved
+from mlax_scaffold.testing.undecided import (
+    as_declared,
+    as_made_in_loops,
+    as_named,
+    moved,
+)
 from mlax_scaffold.weights.arrays import parse
 from mlax_scaffold.weights.mapping import Mapping, Weight
 from mlax_scaffold.weights.model import Leaf
@@ -49,6 +54,20 @@ def test_layers_of_a_loop_of_a_layer_within_are_made_in_turn():
     assert places(as_made_in_loops(replace(inner, weights=weights))) == [
         *("Dense_0", "Dense_1", "Dense_3", "Dense_2", "Dense_4"),
     ]
+
+
+def test_layers_of_the_same_name_are_taken_for_each_other():
+    places_there = ("block/conv_0/w", "block/proj/w")
+    weights = [
+        Weight(
+            Leaf("trainables", path, (2,), "float32"),
+            candidates=tuple(f'"{p}"' for p in places_there),
+        )
+        for path in ("block_0/proj/kernel", "block_0/conv_0/kernel")
+    ]
+    given = Mapping("haiku", tuple(weights))
+    assert places(as_declared(given)) == [*places_there]
+    assert places(as_named(given)) == [*reversed(places_there)]
 
 
 def test_weights_of_one_shape_are_moved_to_different_numbers():

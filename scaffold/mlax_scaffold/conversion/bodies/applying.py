@@ -115,7 +115,13 @@ class Applying(Scanning):
             if self.builder.framework in ("haiku", "equinox"):
                 # Their fourth place is that of the mask.
                 given, last = given[:3], last or next(iter(given[3:]), None)
-            self.layers.attends_to(given, made)
+                if self.builder.framework == "equinox":
+                    self._with_truths(node, last)
+            self.layers.attends_to(given[:3], made)
+            if self.builder.framework == "torch":
+                # Its fourth place is that of the keys that pad.
+                self.layers.attended_in_pairs(given[:3], last, *given[3:4])
+                given = given[:3]
             self.layers.attended(given, made.get("heads"), last)
         if layer == "TransformerEncoderLayer" and given:
             named = [v for k, (_, v) in read.items() if k in ("mask", "src_mask")]
@@ -302,6 +308,16 @@ class Applying(Scanning):
         made, value = self.value(node)
         self.symbols.known, self.symbols.demands = known, demands
         return made, value
+
+    def _with_truths(self, node: ast.Call, mask: Value) -> None:
+        """Have a mask of numbers, which equinox takes for where it is not zero, say so."""
+        if not isinstance(mask, Array) or mask.kind != "Float":
+            return
+        for part in node.args[3:4]:
+            if isinstance(part, ast.Name):
+                absent = part.id in self.builder.calculations.absent
+                text = "None if m is None else m != 0" if absent else "m != 0"
+                node.args[3] = expression(text, m=part)
 
     def _own_arguments(self, node: ast.Call, interface: Interface) -> ast.Call:
         kept = []

@@ -87,7 +87,8 @@ class Parameters:
                 continue
             field_name = conflicts.get(parameter, parameter)
             value = self.translator.expression(default) if default is not None else None
-            word = word_of(parameter, argument.annotation, value)
+            may_be_none = value is None and _asked_for_none(function, parameter)
+            word = word_of(parameter, argument.annotation, value, may_be_none)
             unsaid = argument.annotation is None
             if unsaid and word.startswith(("Size", "Count")):
                 handed = handed_default(builder.origin, builder.node, parameter)
@@ -322,6 +323,17 @@ def initializer_name(parameter: str) -> str:
     if parameter.endswith("_initializer"):
         return parameter
     return f"{parameter.removesuffix('_init').removesuffix('init') or 'kernel'}_initializer"
+
+
+def _asked_for_none(function: ast.FunctionDef, parameter: str) -> bool:
+    """Whether a constructor does something else where a parameter is None: `if hidden is None: ...`."""
+    return any(
+        isinstance(part, ast.If | ast.IfExp)
+        and isinstance(part.test, ast.Compare)
+        and is_name(part.test.left, parameter)
+        and is_none(part.test.comparators[0])
+        for part in walk(function)
+    )
 
 
 def _default(word: str, value: ast.expr | None) -> ast.expr | None:

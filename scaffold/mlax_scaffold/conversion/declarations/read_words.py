@@ -6,7 +6,12 @@ import ast
 
 from mlax_scaffold.conversion.source.arguments_of import given_to, method_of
 from mlax_scaffold.conversion.source.origin import Origin
-from mlax_scaffold.conversion.source.trees import is_name, is_none, literal
+from mlax_scaffold.conversion.source.trees import (
+    is_name,
+    is_none,
+    literal,
+    self_attribute,
+)
 from mlax_scaffold.conversion.source.walking import walk
 
 _DEEPEST = 4
@@ -29,19 +34,29 @@ def _is_rate(
     origin: Origin, start: ast.FunctionDef, parameter: str, further: int
 ) -> bool:
     """Whether layers that drop are made with it, here or in a class that it is handed to."""
+    kept = {
+        self_attribute(t)
+        for s in walk(start)
+        if isinstance(s, ast.Assign) and is_name(s.value, parameter)
+        for t in s.targets
+    } - {None}
+
+    def is_it(value: ast.expr) -> bool:
+        return is_name(value, parameter) or self_attribute(value) in kept
+
     for part in walk(start):
         if not isinstance(part, ast.Call):
             continue
         title = origin.qualified(part.func).rpartition(".")[2]
         rates = [k.value for k in part.keywords if k.arg in ("p", "rate")]
         if title.startswith("Dropout") and any(
-            is_name(v, parameter) for v in (*part.args[:1], *rates)
+            is_it(v) for v in (*part.args[:1], *rates)
         ):
             return True
         other = origin.classes.get(getattr(part.func, "id", ""))
         begins = method_of(other, "__init__") if other is not None else None
         bound = given_to(begins, part) if begins is not None and further else None
-        handed = [p for p, v in (bound or {}).items() if is_name(v, parameter)]
+        handed = [p for p, v in (bound or {}).items() if is_it(v)]
         if begins and any(_is_rate(origin, begins, p, further - 1) for p in handed):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Channels of examples that the groups of norms and convolutions divide: `nn.GroupNorm()` of flax has 32."""
+"""Channels of examples that heads and groups divide: `nn.GroupNorm()` of flax has 32."""
 
 from __future__ import annotations
 
@@ -114,6 +114,11 @@ def _grouped(node: ast.Call, title: str) -> Iterator[tuple[ast.expr, ast.expr]]:
     """How many groups a layer has, with each number of channels that they divide."""
     if title == "GroupNorm" and len(node.args) > 1:
         yield node.args[0], node.args[1]
+    if title in ("MultiHeadAttention", "TransformerEncoderLayer") and not any(
+        k.arg == "head_features" for k in node.keywords
+    ):
+        for heads in node.args[1:2]:
+            yield heads, node.args[0]
     groups = next((k.value for k in node.keywords if k.arg == "groups"), None)
     if title in ("Conv", "ConvTranspose") and groups is not None:
         for width in node.args[1:3]:

@@ -4,7 +4,8 @@ torch.FloatTensor(out, features)    becomes    torch.empty(out, features)
 torch.FloatTensor(out)              becomes    torch.empty(out)
 
 What is given alone may be the numbers themselves: it is a size where another tensor, or a layer, of the
-class has it as one.
+class has it as one. Sizes of another tensor that stand before others, `torch.zeros(*x.size()[:2], 1)`, are
+read one by one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,36 @@ def without_sized_tensors(origin: Origin) -> None:
             counted = type(literal(alone)) is int or ast.unparse(alone) in sizes
             if call in several or counted:
                 call.func = ast.copy_location(expression(f"{torch}.empty"), call.func)
+    for call in walk(origin.tree):
+        if isinstance(call, ast.Call) and origin.qualified(call.func) in _MAKES:
+            _one_by_one(call.args)
+            for part in (*call.args, *(k.value for k in call.keywords)):
+                if isinstance(part, ast.Tuple | ast.List):
+                    _one_by_one(part.elts)
     located(origin.tree)
+
+
+def _one_by_one(sizes: list[ast.expr]) -> None:
+    if len(sizes) < 2:
+        return
+    made: list[ast.expr] = []
+    for part in sizes:
+        match part:
+            case ast.Starred(
+                value=ast.Subscript(
+                    value=ast.Call(
+                        func=ast.Attribute(value=ast.Name() as x, attr="size")
+                    )
+                    | ast.Attribute(value=ast.Name() as x, attr="shape"),
+                    slice=ast.Slice(
+                        lower=None, upper=ast.Constant(value=int() as count), step=None
+                    ),
+                )
+            ) if 0 < count < 5:
+                made += [expression(f"{x.id}.shape[{i}]") for i in range(count)]
+            case _:
+                made.append(part)
+    sizes[:] = made
 
 
 _MAKES = ("torch.zeros", "torch.ones", "torch.empty", "torch.randn", "torch.rand")

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from mlax_scaffold.conversion.source.origin import Origin
+from mlax_scaffold.conversion.source.trees import self_attribute
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
     cloned,
@@ -67,10 +68,35 @@ def _parts(node: ast.expr) -> list[ast.expr] | None:
     return None
 
 
+def _is_kept(node: ast.expr) -> bool:
+    """Whether a size is the same anywhere in a method: a number, or an attribute of the object."""
+    return isinstance(node, ast.Constant) or self_attribute(node) is not None
+
+
+def _read_elsewhere(function: ast.FunctionDef) -> Iterator[str]:
+    """The names that are read anywhere but as the shape of a view."""
+    views = {
+        id(p.args[0])
+        for p in walk(function)
+        if isinstance(p, ast.Call)
+        and len(p.args) == 1
+        and getattr(p.func, "attr", "") in _VIEWS
+    }
+    for part in walk(function):
+        if (
+            isinstance(part, ast.Name)
+            and isinstance(part.ctx, ast.Load)
+            and id(part) not in views
+        ):
+            yield part.id
+
+
 class _Views(NodeTransformer):
     def __init__(self, function: ast.FunctionDef, shapes: dict[str, ast.Assign]):
         self.shapes = shapes
         self.stores = _stores(function)
+        self.behind: dict[str, list[ast.expr]] = {}
+        self.viewed = set(shapes) - {*_read_elsewhere(function)}
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
@@ -84,9 +110,9 @@ class _Views(NodeTransformer):
     def _written(self, node: ast.expr, line: int) -> list[ast.expr] | None:
         if isinstance(node, ast.Name):
             known = self.shapes.get(node.id)
-            if known is None or not self._stands(known, line):
-                return None
-            return self._written(known.value, line)
+            if known is not None and not self._stands(known, line):
+                return self._behind_first_axes(node.id, known)
+            return self._written(known.value, line) if known is not None else None
         parts = _parts(node)
         if parts is None:
             return None
@@ -104,6 +130,21 @@ class _Views(NodeTransformer):
             return None
         made = [ast.Starred(first, ast.Load()), *parts[1:]]
         return [cloned(part) for part in made]
+
+    def _behind_first_axes(
+        self, title: str, known: ast.Assign
+    ) -> list[ast.expr] | None:
+        """What stands behind the first axes of an array that is bound anew: these keep the name."""
+        parts = self.behind.get(title) or _parts(known.value) or []
+        if not parts or not all(map(_is_kept, parts[1:])):
+            return None
+        first = parts[0].value if isinstance(parts[0], ast.Starred) else parts[0]
+        if not _first_axes(first) or title not in self.viewed:
+            return None
+        self.behind[title] = parts
+        known.value = first
+        made = ast.Starred(ast.Name(title, ast.Load()), ast.Load())
+        return [made, *map(cloned, parts[1:])]
 
     def _stands(self, known: ast.Assign, line: int) -> bool:
         """Whether nothing that a shape is made of is bound anew between it and a line."""

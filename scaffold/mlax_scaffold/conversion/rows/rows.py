@@ -40,16 +40,14 @@ WITHOUT_EFFECT = frozenset(
 )
 """Arguments that say nothing of what is computed, or that are said in another way here."""
 
-_HINTS = ("need_weights", "average_attn_weights", "is_causal", "momentum", "sparse")
+_HINTS = (
+    *("need_weights", "average_attn_weights", "is_causal", "momentum"),
+    *("sparse", "precision"),
+)
 """Arguments of that kind where a row names them and makes nothing of them."""
 
 _DTYPES = ("dtype", "param_dtype", "preferred_element_type")
-_NOTHING = {
-    "axis_name": None,
-    "axis_index_groups": None,
-    "precision": None,
-    "out": None,
-}
+_NOTHING = dict.fromkeys(("axis_name", "axis_index_groups", "precision", "out"))
 """What arguments that rows need not name have to be, so that leaving them out changes nothing."""
 
 _MODES = {

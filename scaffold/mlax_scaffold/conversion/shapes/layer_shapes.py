@@ -173,6 +173,26 @@ class LayerShapes:
                 pair = [size for size in sizes if size is not None]
                 mask.broadcast_to(x.like([*x.axes[:-2], heads, *pair]))
 
+    def attended_in_pairs(
+        self, given: list[Value], mask: Value, padding: Value = None
+    ) -> None:
+        """Masks of PyTorch's attention: of queries and keys, and of examples and keys."""
+        x, keys = given[0], given[-1]
+        if not isinstance(x, Array) or not isinstance(keys, Array):
+            return
+        ends = self.symbols.axis(x, -2), self.symbols.axis(keys, -2)
+        first = x.axes[0] if len(x.axes) == 3 and not x.lead else None
+        if first is not None and len(keys.axes) == 3 and not keys.lead:
+            self.symbols.equal(first, keys.axes[0])
+        if isinstance(padding, Array):
+            padding.kind = "Bool"
+        for array, sizes in ((mask, ends), (padding, (first, ends[1]))):
+            if not isinstance(array, Array) or array.axes or not array.lead:
+                continue
+            if self.symbols.ranked(array, ("batch", "keys")):
+                for axis, size in zip(array.axes, sizes, strict=True):
+                    self.symbols.equal(axis, size) if size is not None else None
+
     def masked(self, x: Value, mask: Value) -> None:
         """A mask of an encoder of which nothing is known: that of each query and key."""
         if not isinstance(mask, Array) or not mask.lead or mask.axes:

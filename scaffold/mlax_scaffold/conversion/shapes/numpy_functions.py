@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from mlax_scaffold.conversion.output.description import Described
 from mlax_scaffold.conversion.shapes.set_parts import with_set_parts
 from mlax_scaffold.conversion.shapes.static_arrays import numpy_of
+from mlax_scaffold.conversion.source.arguments_of import defaults_of
 from mlax_scaffold.conversion.source.trees import names, reached
 from mlax_scaffold.conversion.source.walking import NodeTransformer, cloned
 
@@ -26,6 +27,8 @@ def with_numpy_functions(
     twice = {f: f"{f}{_ENDING}" for f in early & late}
     made: list[ast.stmt] = []
     for definition in definitions:
+        for part in definition.setup:
+            _WithoutDtypes(known).visit(part)
         for method in definition.methods:
             with_set_parts(method)
     for node in beside:
@@ -44,6 +47,24 @@ def with_numpy_functions(
         for node in definition.setup:
             _Renamed(twice).visit(node)
     return made
+
+
+class _WithoutDtypes(NodeTransformer):
+    """Takes out the dtype of an input that setup hands to a function: there is none yet."""
+
+    def __init__(self, known: Mapping[str, ast.FunctionDef]):
+        self.known = known
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        func = self.known.get(getattr(node.func, "id", ""))
+        defaults = defaults_of(func.args) if func is not None else {}
+        node.keywords = [
+            k
+            for k in node.keywords
+            if k.arg not in defaults or getattr(k.value, "attr", "") != "dtype"
+        ]
+        return node
 
 
 class _Renamed(NodeTransformer):

@@ -258,6 +258,13 @@ class Reshaping(Growing):
         behind = self._behind(array, values[0])
         if behind is not None:
             return Array([*behind, *map(self._told, tail)], False, array.kind)
+        if not array.lead and isinstance(shape := values[0], Shape):
+            other, stop = shape.array, shape.stop
+            before = other is not array and other.lead and shape.start is None
+            if before and isinstance(stop, int) and 0 < -stop <= len(other.axes):
+                # Rows of what was made flat, behind the axes that it had.
+                made = [*other.axes[:stop], *map(self._told, tail)]
+                return other.like(made, array.kind)
         first = places[0]
         if isinstance(first, ast.Starred) and ast.unparse(first).endswith(
             (".shape[:-1]", "batch")

@@ -37,6 +37,16 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
     for one, other in ((left, right), (right, left)):
         whole = literal(other)
         match one:
+            case ast.BinOp(
+                left=ast.BinOp(
+                    left=size, op=ast.FloorDiv(), right=ast.Constant(int(by))
+                ),
+                op=ast.Add(),
+                right=ast.Constant(int(part)),
+            ) if is_symbol(size) and is_symbol(other) and not same(size, other):
+                # The longest that has so many, as `2 * time - 1` distances have `time` of one side.
+                text = f"{by} * n - {by * part - by + 1}"
+                return size, folded(expression(text, n=other))
             case ast.BinOp(left=size, op=ast.Add(), right=ast.Constant(int(part))):
                 if is_symbol(size) and type(whole) is int and whole > part:
                     return size, ast.Constant(whole - part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from mlax_scaffold.conversion.source.trees import literal
+from mlax_scaffold.conversion.source.trees import expression, literal
 from mlax_scaffold.conversion.source.walking import (
     NodeTransformer,
     cloned,
@@ -31,7 +31,9 @@ def without_spread_keywords(tree: ast.Module) -> None:
     located(tree)
 
 
-def _dictionaries(nodes: list[ast.stmt] | list[ast.AST]) -> dict[str, ast.Dict]:
+def _dictionaries(
+    nodes: list[ast.stmt] | list[ast.AST],
+) -> dict[str, ast.Dict | ast.IfExp]:
     """The dictionaries of keywords that names hold, which are assigned once and not changed."""
     found: dict[str, list[ast.expr]] = {}
     for node in nodes:
@@ -50,7 +52,22 @@ def _dictionaries(nodes: list[ast.stmt] | list[ast.AST]) -> dict[str, ast.Dict]:
     return {k: v for k, v in made.items() if v is not None}
 
 
-def _dictionary(node: ast.expr) -> ast.Dict | None:
+_BEGIN = {
+    "kernel_init": "initializers.lecun_normal()",
+    "bias_init": "initializers.zeros",
+}
+"""What begins the weights of layers of flax that are told nothing, in the module of the layers."""
+
+
+def _dictionary(node: ast.expr) -> ast.Dict | ast.IfExp | None:
+    if isinstance(node, ast.IfExp):
+        # `{"kernel_init": zeros} if zero_init else {}`
+        sides = [_dictionary(s) for s in (node.body, node.orelse) if not _empty(s)]
+        held = sides[0] if len(sides) == 1 else None
+        told = isinstance(held, ast.Dict) and all(
+            literal(k) in _BEGIN for k in held.keys
+        )
+        return node if told else None
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         named = all(k.arg is not None for k in node.keywords)
         if node.func.id == "dict" and not node.args and node.keywords and named:
@@ -63,8 +80,12 @@ def _dictionary(node: ast.expr) -> ast.Dict | None:
     return node if all(isinstance(t, str) and t.isidentifier() for t in texts) else None
 
 
+def _empty(node: ast.expr) -> bool:
+    return ast.unparse(node) in ("{}", "dict()")
+
+
 class _Calls(NodeTransformer):
-    def __init__(self, known: Mapping[str, ast.Dict]):
+    def __init__(self, known: Mapping[str, ast.Dict | ast.IfExp]):
         self.known = known
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
@@ -73,6 +94,9 @@ class _Calls(NodeTransformer):
         for keyword in node.keywords:
             place = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
             held = self.known.get(place) if keyword.arg is None else None
+            if isinstance(held, ast.IfExp):
+                keywords += _chosen(held, node.func) or [keyword]
+                continue
             if held is None:
                 keywords.append(keyword)
                 continue
@@ -81,6 +105,22 @@ class _Calls(NodeTransformer):
                 keywords.append(ast.copy_location(made, keyword))
         node.keywords = keywords
         return node
+
+
+def _chosen(held: ast.IfExp, func: ast.expr) -> list[ast.keyword]:
+    """The initializers that a condition chooses, beside what else begins the weights of a layer."""
+    if not isinstance(func, ast.Attribute):
+        return []
+    first = not _empty(held.body)
+    told = held.body if first else held.orelse
+    assert isinstance(told, ast.Dict)
+    made: list[ast.keyword] = []
+    for key, value in zip(told.keys, told.values, strict=True):
+        title = str(literal(key))
+        usual = expression(f"m.{_BEGIN[title]}", m=func.value)
+        sides = (cloned(value), usual) if first else (usual, cloned(value))
+        made.append(ast.keyword(title, ast.IfExp(cloned(held.test), *sides)))
+    return made
 
 
 def _stored(function: ast.FunctionDef) -> set[str]:

@@ -50,6 +50,7 @@ VALUES = {
     "elu": "jax.nn.elu",
     "celu": "jax.nn.celu",
     "gelu": "jax.nn.gelu",
+    "glu": "jax.nn.glu",
     "leaky_relu": "jax.nn.leaky_relu",
     "sparse_plus": "jax.nn.sparse_plus",
     "softmax": "word.softmax",

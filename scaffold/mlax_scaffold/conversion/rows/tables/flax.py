@@ -160,12 +160,12 @@ _FUNCTIONS = {
     ),
     "dot_product_attention": Row(
         "(query, key, value, bias=_, mask=_, broadcast_dropout=True, dropout_rng=_, "
-        "dropout_rate=0.0, deterministic=_, precision=None)",
+        "dropout_rate=0.0, deterministic=_, precision=_)",
         "calc.attention_of_flax(query, key, value, mask, bias, dropout_rate, broadcast_dropout)",
     ),
     "dot_product_attention_weights": Row(
         "(query, key, bias=_, mask=_, broadcast_dropout=True, dropout_rng=_, "
-        "dropout_rate=0.0, deterministic=_, dtype=_, precision=None)",
+        "dropout_rate=0.0, deterministic=_, dtype=_, precision=_)",
         "calc.attention_weights(query, key, mask, bias, dropout_rate)",
     ),
     "make_attention_mask": Row(

@@ -118,4 +118,5 @@ FUNCTIONS = {
     },
     "haiku.dropout": Row("(rng, rate, x, broadcast_dims=())", "calc.dropout(x, rate)"),
     "haiku.next_rng_key": Row("()", "self.key()"),
+    "haiku.one_hot": Row("(x, num_classes, dtype=_)", "jax.nn.one_hot(x, num_classes)"),
 }
