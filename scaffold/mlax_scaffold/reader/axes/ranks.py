@@ -87,8 +87,10 @@ def _apart(node: ast.AST) -> tuple[str, int, int]:
     match node:
         case ast.BinOp(left=inner, op=ast.Sub(), right=ast.Constant(value=int(less))):
             return _counted(inner), less, 0
-        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=first), end]):
-            return _counted(end), int(first), 0
+        case ast.Call(
+            func=ast.Name(id="range"), args=[ast.Constant(value=int(first)), end]
+        ):
+            return _counted(end), first, 0
         case ast.Subscript(
             value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
             slice=ast.Slice(
