@@ -8,6 +8,7 @@ import symtable
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TypeGuard
 
 from mlax_scaffold.errors import Edit, Fix, Needed
 from mlax_scaffold.model.unparsing import unparsed
@@ -26,6 +27,7 @@ _MODULES = {
 _NAMES = {"partial": Needed("functools", "partial", "partial")}
 
 
+_COMPREHENSIONS = ("listcomp", "setcomp", "dictcomp", "genexpr")
 _MODULE = 0
 """The line of the scope of a file."""
 
@@ -220,8 +222,10 @@ def _unbound(
     table: symtable.SymbolTable, defined: Collection[str], scope: int
 ) -> set[tuple[str, int]]:
     """The names that stand for nothing, each with the line of the scope that reads it."""
-    # Scopes of annotations, which newer Pythons have, begin nowhere in the text.
-    if table.get_type() in ("function", "class"):
+    # Scopes of annotations, which newer Pythons have, begin nowhere in the text; those of comprehensions,
+    # which older ones have, are part of what is around them.
+    own = table.get_name() not in _COMPREHENSIONS
+    if table.get_type() in ("function", "class") and own:
         scope = table.get_lineno()
     found = {
         (s.get_name(), scope)
@@ -237,23 +241,35 @@ def _unbound(
     return found
 
 
-def _reads(node: ast.AST, scope: int) -> Iterator[tuple[ast.Name, int]]:
-    """The names that are read, each with the line at which its scope begins."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield node, scope
+def _reads(
+    node: ast.AST, scope: int, bound: frozenset[str] = frozenset()
+) -> Iterator[tuple[ast.Name, int]]:
+    """The names that are read, each with the line at which its scope begins.
+
+    Those that the comprehensions around bind are not among them.
+    """
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Load) and node.id not in bound:
+            yield node, scope
+        return
     inside = _inside(node)
+    targets = [g.target for g in getattr(node, "generators", ())]
+    within = bound.union(n.id for t in targets for n in ast.walk(t) if _is_name(n))
     for child in ast.iter_child_nodes(node):
-        if child in inside:
-            yield from _reads(child, getattr(node, "lineno", scope))
-        elif isinstance(child, ast.comprehension):
+        if isinstance(child, ast.comprehension):
             # The first of what is looped over belongs to the scope around.
             first = getattr(node, "generators", [child])[0] is child
-            line = getattr(node, "lineno", scope)
-            yield from _reads(child.iter, scope if first else line)
+            yield from _reads(child.iter, scope, bound if first else within)
             for part in (child.target, *child.ifs):
-                yield from _reads(part, line)
+                yield from _reads(part, scope, within)
+        elif child in inside:
+            yield from _reads(child, getattr(node, "lineno", scope), bound)
         else:
-            yield from _reads(child, scope)
+            yield from _reads(child, scope, within)
+
+
+def _is_name(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name)
 
 
 def _inside(node: ast.AST) -> Sequence[ast.AST]:
@@ -263,10 +279,6 @@ def _inside(node: ast.AST) -> Sequence[ast.AST]:
             return node.body
         case ast.Lambda():
             return (node.body,)
-        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp():
-            return (node.elt,)
-        case ast.DictComp():
-            return (node.key, node.value)
         case _:
             return ()
 
