@@ -34,9 +34,11 @@ from mlax_scaffold.testing.untaken import GIVEN
 Solve = Callable[[Contract[Any]], Mapping[str, str] | None]
 """What ties the axes of a contract's cases; None where none is taken."""
 
-SECONDS = 3.0
+SECONDS = 2.0
 """So long it is looked for what ties the axes of some shapes, of processor time."""
-_MOST = 16
+SECONDS_OF_ALL = 20.0
+"""So long all shapes of one definition are tried."""
+_MOST = 24
 """So many shapes of all inputs are tried at most."""
 _FURTHER = 0.5
 """How much a shape costs for each likelier one before it."""

@@ -47,9 +47,10 @@ def test_what_an_input_may_be(name: str):
         "mask": [
             "*batch mask__features",
             "*batch",
-            "mask__features",
             "mask__batch mask__features",
             "mask__batch mask__length mask__features",
+            "mask__features",
+            "mask__batch mask__height mask__width mask__channels",
         ],
         # Its shape is taken apart.
         "ids": ["ids__batch ids__length ids__axis_0"],

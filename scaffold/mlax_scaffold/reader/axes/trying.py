@@ -92,6 +92,8 @@ def _candidates(known: Known, shape: str) -> Iterator[str]:
         return
     named = [w for w in words if not w.startswith(("*", "..."))]
     guessed = len(named) + (len(named) < len(words))
+    if shape == "...":
+        guessed = 2  # Few inputs are one vector.
     if not known.counted and (len(named) < len(words)):
         *_, last = _words(known, max(guessed, 2))
         if known.axes or known.kind == "Float":
