@@ -112,10 +112,9 @@ def items(
         raise TypeError(f"{owner}: {name} must be {wanted}, got {found}")
     if element is None:
         return tuple(given)
+    each: tuple[Element, ...] = (element,) * len(given)
     if isinstance(element, tuple) and count is not None:
         each = element
-    else:
-        each = (element,) * len(given)
     return tuple(
         _element(owner, check, f"{name}[{i}]", part)
         for i, (check, part) in enumerate(zip(each, given, strict=True))
