@@ -114,7 +114,7 @@ def _casts(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Plac
         inner = _casts(context, place.name, (*above, name))
         for other, times in inner.items():
             # What a method is given is another layer each time, as far as the text tells.
-            often = turns[place] if other.given else number
+            often = _turns(turns, place.name) if other.given else number
             found[replace(other, given=False)] += times * often
     if method.role is MethodRole.OWN:
         if context.needs[name].casts:
@@ -124,6 +124,14 @@ def _casts(context: Context, name: str, above: tuple[str, ...]) -> Counter[_Plac
         return found
     found.update(map(_Place, _weights_of(context, name)))
     return Counter(dict.fromkeys(found, 1)) if above else found
+
+
+def _turns(counts: Counter[_Place], name: str) -> int:
+    """How often a method may be given one layer: that of one literal place, and any of the others."""
+    found = {
+        place.steps: number for place, number in counts.items() if place.name == name
+    }
+    return found.pop(_SOME, 0) + max(found.values(), default=0)
 
 
 def _together(counts: Counter[_Place], place: _Place) -> int:
@@ -152,7 +160,10 @@ class _Calls:
     parameters: Collection[str] = ()
     """Those of the method."""
     given: bool = False
-    """Whether calls beside each other, and passes of a loop whose variable a method gets, count once."""
+    """Whether calls of methods that are given literal places are told apart.
+
+    And passes of a loop whose variable a method is given count once.
+    """
     variables: dict[str, str] = field(default_factory=dict)
     """Those of loops over lists of layers of one kind, with their lists."""
 
@@ -179,7 +190,7 @@ class _Calls:
             if isinstance(node, cst.If | cst.IfExp) and child is not node.test:
                 branches.append(counts)
             else:
-                found = found | counts if self.given else found + counts
+                found += counts
         for counts in branches[1:]:
             branches[0] |= counts
         found += self._used(node)
@@ -207,7 +218,8 @@ class _Calls:
                 return Counter([_Place(self.variables[variable], _SOME)])
         if member is None:
             name = self_attribute(node.func) or ""
-            return Counter([_Place(name)] if name in self.names else [])
+            steps = _literals(node) if self.given else ()
+            return Counter([_Place(name, steps)] if name in self.names else [])
         if member.name not in self.names:
             return Counter()
         return Counter([self._place(member)])
@@ -248,8 +260,15 @@ class _Calls:
                 continue
             given = any(_differs(a.value, variables) for a in node.args)
             if self.given and given:
-                found.add(_Place(self_attribute(node.func) or ""))
+                found.add(_Place(self_attribute(node.func) or "", _literals(node)))
         return found
+
+
+def _literals(call: cst.Call) -> tuple[Step, ...]:
+    """The literal arguments of a method, which tell places apart."""
+    values = [a.value for a in call.args]
+    plain = [v for v in values if isinstance(v, cst.Integer | cst.SimpleString)]
+    return tuple(Step("", v.value) for v in plain) or _SOME
 
 
 def _differs(node: cst.BaseExpression, variables: Collection[str]) -> bool:

@@ -52,6 +52,48 @@ class Inner(Layer):
     def forward(self, x: Float["..."]) -> Float["..."]:
         return x * self.scale
 '''
+HANDED = '''
+
+class Drawn(Layer):
+    """A scale, and noise where it is trained."""
+
+    def setup(self):
+        self.scale = trainable(ones, (3,))
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        if self.training:
+            x = x + jax.random.normal(self.key(), x.shape, x.dtype)
+        return x * self.scale
+
+
+class Handed(Layer):
+    """A method is handed the place of a layer that draws."""
+
+    def setup(self):
+        self.layers = [Drawn() for _ in range(3)]
+
+    def run(self, layer, x):
+        return jnp.tanh(layer(x))
+
+    def forward(self, x: Float["..."]) -> Float["..."]:
+        {body}
+'''
+PLACES = {
+    "looped": "for layer in self.layers:\n            x = self.run(layer, x)\n        return x",
+    "apart": "return self.run(self.layers[0], x) + self.run(self.layers[2], x)",
+    "looped_and_again": (
+        "for layer in self.layers:\n            x = self.run(layer, x)\n"
+        "        return x + self.run(self.layers[0], x)"
+    ),
+    "again": "return self.run(self.layers[1], x) * self.run(self.layers[1], 2.0 * x)",
+    "looped_twice": (
+        "for layer in self.layers:\n            x = self.run(layer, x)\n"
+        "        for layer in self.layers[1:]:\n            x = self.run(layer, x)\n"
+        "        return x"
+    ),
+}
+"""Which places a method is handed, and whether any is handed twice: see `TWICE`."""
+TWICE = ("looped_and_again", "again", "looped_twice")
 # What reads in a traced function comes first: nothing has been cast before it.
 READ = {
     "scanned": "y, _ = lax.scan(lambda c, v: (c * {w} + v, None), x[0], x)\nreturn x + y * {w}",
@@ -123,6 +165,12 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
         specs.append(
             SpecFile(f"specs/nn/{'_'.join(case)}.py", "nn", text_of(title, *case))
         )
+    for name, body in PLACES.items():
+        title = "".join(part.title() for part in name.split("_"))
+        text = HANDED.replace("Drawn", f"Drawn{title}").replace("Handed", f"Of{title}")
+        specs.append(
+            SpecFile(f"specs/nn/of_{name}.py", "nn", HEADER + text.format(body=body))
+        )
     with importable(specs, words, tmp_path_factory.mktemp("uses")) as made:
         yield made
 
@@ -164,3 +212,20 @@ def test_gradients_are_added_in_the_compute_dtype(
     program = jax.make_jaxpr(jax.grad(loss))(weights, rows("bfloat16"))
     added = {str(v.dtype) for v in results_of(program.jaxpr, "add_any")}
     assert added == {"bfloat16"}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_gradients_of_what_methods_are_handed_are_added_in_the_compute_dtype(
+    place: str, examples: Examples
+):
+    module: Any = examples.module("nn", f"of_{place}")
+    weights, state, hyperparams = drawn(module)
+
+    def loss(weights: Any, x: Any) -> Any:
+        y, _ = module.fwd(x, weights, state, hyperparams, key=KEY)
+        return y.ravel()[0]
+
+    program = jax.make_jaxpr(jax.grad(loss))(weights, rows("bfloat16"))
+    added = {str(v.dtype) for v in results_of(program.jaxpr, "add_any")}
+    assert added <= {"bfloat16"}
+    assert (place not in TWICE) or added
