@@ -28,6 +28,7 @@ from mlax._core.static import OfLayer, static
 from mlax._core.sums import segment_sum, take_rows
 from mlax.functional import bias_correction, ema, mean, sum
 from mlax.initializers import variance_scaling
+from mlax.nn.vector_quantizer import Quantized
 
 __all__ = [
     "VectorQuantizerEMAHyperparams",
@@ -39,19 +40,6 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return __all__
-
-
-class Quantized(NamedTuple):
-    """Vectors of a table in the place of others."""
-
-    y: jax.Array
-    """The vectors of the table, with the gradient of the input."""
-    indices: jax.Array
-    """Their places in the table, int32."""
-    loss: jax.Array
-    """What training adds to its loss."""
-    perplexity: jax.Array
-    """Of how many vectors the batch makes use: exp of the entropy of the indices."""
 
 
 def nearest(x, table):

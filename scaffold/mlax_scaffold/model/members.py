@@ -222,6 +222,8 @@ class Helper:
     """Of a NamedTuple or a TypedDict: the tree of the arrays of its fields, where all are such."""
     doc: str = ""
     """Of a function: its docstring."""
+    home: Reference | None = None
+    """Of a class: the definition before it in the file, whose module has it; None: it stands in its own."""
     location: Location | None = field(default=None, compare=False)
 
 

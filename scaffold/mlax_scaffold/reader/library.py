@@ -33,6 +33,7 @@ from mlax_scaffold.reader.homes import module_name
 from mlax_scaffold.reader.kept import Found, Shelf, read_all, read_once
 from mlax_scaffold.reader.keywords import MODULES
 from mlax_scaffold.reader.remedies.elsewhere import imported_from_home
+from mlax_scaffold.reader.shared_classes import with_homes
 from mlax_scaffold.reader.smooth import check_smooth_at
 from mlax_scaffold.spelling import did_you_mean
 
@@ -114,7 +115,7 @@ def read_library(
         diagnostics += _same_modules(definitions.values())
     if diagnostics:
         raise SpecError(_told_once(diagnostics))
-    library = Library(definitions)
+    library = Library(with_homes(definitions))
     # Definitions of one file may tell the same of what stands beside them.
     found = (
         d

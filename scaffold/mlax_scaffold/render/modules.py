@@ -46,7 +46,17 @@ def imports(definition: Definition, package: str) -> tuple[str, ...]:
             renamed = imported.name != imported.attribute
             alias = f" as {imported.name}" if renamed else ""
             lines.append(f"from {module} import {imported.attribute}{alias}")
+    for helper in definition.helpers:
+        if helper.home:
+            module = _module_of(helper.home)
+            lines.append(f"from {package}.{module} import {helper.name}")
     return tuple(dict.fromkeys(lines))
+
+
+def _module_of(reference: Reference) -> str:
+    """The module of a definition inside the package."""
+    private = "_" if SECTIONS[reference.section].is_member else ""
+    return f"{reference.section}.{private}{module_name(reference.name)}"
 
 
 def checked_by(definition: Definition) -> list[str]:
@@ -57,11 +67,10 @@ def checked_by(definition: Definition) -> list[str]:
 
 def _of_spec(definition: Definition, reference: Reference, package: str) -> str:
     if SECTIONS[reference.section].is_member:
-        place = f"{package}.{reference.section}"
-        if definition.section == reference.section:
-            # Within the package its names are not there yet when modules are imported.
-            place += f"._{module_name(reference.name)}"
-        return f"from {place} import {reference.name}"
+        # Within the package its names are not there yet when modules are imported.
+        within = definition.section == reference.section
+        place = _module_of(reference) if within else reference.section
+        return f"from {package}.{place} import {reference.name}"
     module = module_name(reference.name)
     return f"from {package}.{reference.section} import {module} as {reference.name}"
 

@@ -19,10 +19,10 @@ from mlax_scaffold.rewrite.traversal import Transformer
 
 
 def rewrite_helpers(definition: Definition) -> str:
-    """The helpers that a definition uses, with their comments; empty where it has none."""
-    if not definition.helpers:
+    """The helpers that its module has, with their comments; empty where it has none."""
+    helpers = {helper.name: helper for helper in definition.helpers if not helper.home}
+    if not helpers:
         return ""
-    helpers = {helper.name: helper for helper in definition.helpers}
     kept: list[cst.SimpleStatementLine | cst.BaseCompoundStatement] = []
     for statement in normalized(definition.core).body:
         helper = helpers.get(_name(statement))

@@ -115,6 +115,64 @@ def overlap(a: Box, b: Box) -> Float["n"]:
     return prod(jnp.maximum(high - low, 0), axis=-1)
 '''
 
+SEVERAL = '''
+import enum
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+
+
+class Way(enum.Enum):
+    """What is done with a sum."""
+
+    PLAIN = "plain"
+    TWICE = "twice"
+
+
+class Sums(NamedTuple):
+    """What is carried."""
+
+    total: Float["n"]
+    last: Float["n"]
+
+
+ZERO = (0.0, 0.0)
+
+
+class Adding(Layer):
+    """Adds an input, scaled."""
+
+    size: Size
+    way: Way = Way.PLAIN
+
+    def setup(self):
+        self.scale = trainable(ones, (self.size,))
+
+    def forward(self, x: Float["n"], sums: Sums) -> Sums:
+        x = x * self.scale
+        x = x + x if self.way is Way.TWICE else x
+        return Sums(sums.total + x, x)
+
+
+class Summed(Layer):
+    """Adds over time, by the layer before it."""
+
+    size: Size
+    way: Way = Way.TWICE
+
+    def setup(self):
+        self.add = Adding(self.size, way=self.way)
+
+    def forward(self, x: Float["time n"]) -> Sums:
+        start = Sums(*(jnp.full_like(x[0], zero) for zero in ZERO))
+        sums, _ = jax.lax.scan(lambda sums, x: (self.add(x, sums), None), start, x)
+        last = self.add(x[0], sums)
+        return last if isinstance(last, Sums) else start
+'''
+
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Examples]:
@@ -122,6 +180,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory, words) -> Iterator[Exampl
         SpecFile("specs/nn/messages.py", "nn", LAYER),
         SpecFile("specs/nn/sizes.py", "nn", NESTED),
         SpecFile("specs/functional/overlap.py", "functional", FUNCTION),
+        SpecFile("specs/nn/summed.py", "nn", SEVERAL),
     ]
     with importable(specs, words, tmp_path_factory.mktemp("trees")) as made:
         yield made
@@ -245,3 +304,18 @@ def test_parts_of_a_tuple_that_may_be_absent_share_their_axes():
         checks.shapes("Layer", {}, memory=((matrix, norm[:, :3]), memory))
     # What may be absent says nothing of other inputs.
     checks.shapes("Layer", {}, memory=((matrix, norm), memory), x=(norm[0], "heads"))
+
+
+def test_a_class_of_several_definitions_of_a_file_is_one(examples: Examples):
+    adding, summed = (examples.module("nn", n) for n in ("adding", "summed"))
+    assert (summed.Sums, summed.Way) == (adding.Sums, adding.Way)
+    weights, state, hyperparams = summed.init(jax.random.key(0), 2)
+    weights = jax.tree.map(lambda w: jnp.asarray([2.0, 3.0], w.dtype), weights)
+    x = jnp.asarray(NODES)
+    y, _ = summed.fwd(x, weights, state, hyperparams)
+    assert type(y) is adding.Sums
+    scaled = 2 * NODES * [2.0, 3.0]
+    np.testing.assert_allclose(y.total, scaled.sum(0) + scaled[0])
+    layer = examples.oracle("nn", "summed")(2)
+    layer.load(weights)
+    np.testing.assert_array_equal(layer(x).total, y.total)

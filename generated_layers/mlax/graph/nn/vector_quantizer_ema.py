@@ -17,7 +17,7 @@ from mlax.graph._layer import LayerModule
 from mlax.graph._params import Params
 from mlax.graph._rng import Rng
 from mlax.nn import vector_quantizer_ema as pure
-from mlax.nn.vector_quantizer_ema import Quantized
+from mlax.nn.vector_quantizer import Quantized
 
 
 class VectorQuantizerEMA(LayerModule):

@@ -40,13 +40,13 @@ def check_module(
 
 def _check_helpers(definition: Definition, tree: ast.Module, file: Rendered) -> None:
     """What stands beside the definition stands in the module, in its order and unchanged."""
-    if not definition.helpers:
+    names = {helper.name for helper in definition.helpers if not helper.home}
+    if not names:
         return
     wanted = _dumps(ast.parse(rewrite_helpers(definition)).body)
-    names = {helper.name for helper in definition.helpers}
     given = _dumps([node for node in tree.body if _bound(node) in names])
     if given != wanted:
-        shown = ", ".join(helper.name for helper in definition.helpers)
+        shown = ", ".join(sorted(names))
         raise GateFault(f"{file.path}: not as in {definition.source}: {shown}")
 
 

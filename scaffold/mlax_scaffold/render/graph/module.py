@@ -85,9 +85,12 @@ def module_class_imports(
     lines += [
         f"from {place}.{definition.module} import {helper.name}"
         for helper in definition.helpers
-        if helper.kind == "Enum"
-        or (helper.kind == "NamedTuple" and helper.name not in OTHERS)
-        or helper.name in defaults
+        if not helper.home
+        and (
+            helper.kind == "Enum"
+            or (helper.kind == "NamedTuple" and helper.name not in OTHERS)
+            or helper.name in defaults
+        )
     ]
     for d in definition.declared(Role.SUB_LAYER):
         if d.members:
