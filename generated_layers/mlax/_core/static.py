@@ -7,7 +7,6 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from types import FunctionType
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,6 +20,7 @@ from typing import (
 import jax
 import numpy as np
 
+from .hashing import hashable
 from .outlines import SHAPES
 from .pickles import from_pickle, to_pickle
 
@@ -226,50 +226,6 @@ def frozen(value: Any) -> Any:
     return value
 
 
-def _hashable(value: Any) -> Any:
-    """What stands for a value where two are compared."""
-    if isinstance(value, np.ndarray):
-        return value.shape, value.dtype.str, value.tobytes()
-    if type(value) is tuple:
-        return tuple(map(_hashable, value))
-    if type(value) is dict:
-        return tuple((name, _hashable(item)) for name, item in value.items())
-    if type(value) is functools.partial:
-        return _hashable_partial(value)
-    if type(value) is FunctionType and "<locals>" in value.__qualname__:
-        return _hashable_local(value)
-    return value
-
-
-def _hashable_local(value: FunctionType) -> Any:
-    """Its text with what it reads of the function that made it, for each call of that makes it anew.
-
-    Itself where it is more than that, or reads what has no hash.
-    """
-    defaults = *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()
-    try:
-        read = [cell.cell_contents for cell in value.__closure__ or ()]
-        read = [_hashable(v) if isinstance(v, np.ndarray) else v for v in read]
-        kinds = tuple(map(type, (*read, *defaults)))
-        parts = value.__code__, id(value.__globals__), kinds, (*read, *defaults)
-        hash(parts)
-    except (TypeError, ValueError):  # A cell may be empty.
-        return value
-    return value if value.__dict__ else parts
-
-
-def _hashable_partial(value: functools.partial[Any]) -> Any:
-    """Its function with its arguments and their types; itself where one has no hash, as arrays of jax."""
-    arguments = (*value.args, *value.keywords.values())
-    kinds = tuple(map(type, arguments))
-    parts = value.func, tuple(value.keywords), kinds, _hashable(arguments)
-    try:
-        hash(parts)
-    except TypeError:
-        return value
-    return parts
-
-
 @dataclass_transform(frozen_default=True)
 def static(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass that `jax.jit` takes as a constant.
@@ -289,7 +245,7 @@ def static(cls: type[T]) -> type[T]:
             object.__setattr__(self, name, frozen(getattr(self, name)))
 
     def values(self: Any) -> tuple[Any, ...]:
-        return tuple(_hashable(getattr(self, name)) for name in names)
+        return tuple(hashable(getattr(self, name)) for name in names)
 
     def __hash__(self: Any) -> int:
         try:
