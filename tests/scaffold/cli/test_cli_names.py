@@ -10,7 +10,7 @@ import pytest
 from cli_projects import SCALE, TWICE
 
 from mlax_scaffold.errors import UsageError
-from mlax_scaffold.model.definition import Kind
+from mlax_scaffold.model.definition import SECTIONS, Kind
 from mlax_scaffold.project.names import check_free, check_name
 from mlax_scaffold.project.workspace import names_in
 from mlax_scaffold.reader.files import LIBRARY_SPECS, SpecFile, find_specs
@@ -23,6 +23,7 @@ SPECS = (
     SpecFile("specs/nn/twice.py", "nn", TWICE),
 )
 
+_OF_A_SPEC = re.compile(rf"mlax\.({'|'.join(SECTIONS)})\.[a-z]\w*")
 _CREATED = re.compile(r'"new-(layer|function|optimizer)",\s*"(\w+)"(?! \*)')
 
 
@@ -36,12 +37,13 @@ def refused(name: str, kind: Kind) -> bool:
 
 
 def imported(path: Path) -> set[str]:
-    """The names that a module gets by imports."""
+    """The names that a module gets by imports, but those of classes that a spec defines for its own modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         alias.asname or alias.name
         for node in ast.walk(tree)
         if isinstance(node, (ast.Import, ast.ImportFrom))
+        and not _OF_A_SPEC.fullmatch(getattr(node, "module", "") or "")
         for alias in node.names
     }
 
