@@ -37,7 +37,7 @@ def refused(name: str, kind: Kind) -> bool:
 
 
 def imported(path: Path) -> set[str]:
-    """The names that a module gets by imports, but those of classes that a spec defines for its own modules."""
+    """The names that a module gets by imports, but classes that a spec has for its own modules."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     return {
         alias.asname or alias.name
