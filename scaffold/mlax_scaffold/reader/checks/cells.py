@@ -7,12 +7,13 @@ decide.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition, Role
 from mlax_scaffold.model.library import Library
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.constructs import construct, functions_of
+from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import (
     Source,
     indexed_attribute,
@@ -44,35 +45,47 @@ def check_cells(definition: Definition, library: Library) -> list[Diagnostic]:
         return []
     source = source_of(definition)
     for method in (n for n in tree.body if isinstance(n, ast.FunctionDef)):
-        looped = _looped(method, cells)
+        variables = _variables(method, cells)
         for node in walk(method):
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
-                    if _is_of(call.func, cells, looped):
+                    if _is_of(call.func, cells, variables):
                         _check(source, target, call)
-                case ast.FunctionDef(body=[*_, ast.Return(value=ast.Call() as call)]):
-                    if node is not method and _is_of(call.func, cells, looped):
-                        _check_step(source, node.args, call)
-                case ast.Lambda(body=ast.Call() as call):
-                    if _is_of(call.func, cells, looped):
-                        _check_step(source, node.args, call)
+        for step in _steps(method):
+            match step:
+                case (
+                    ast.FunctionDef(body=[*_, ast.Return(value=ast.Call() as call)])
+                    | ast.Lambda(body=ast.Call() as call)
+                ):
+                    if _is_of(call.func, cells, variables):
+                        _check_step(source, step.args, call)
     return source.diagnostics
 
 
-def _looped(method: ast.FunctionDef, cells: set[str]) -> set[str]:
-    """The names that stand for a cell of a list in a loop."""
-    found: set[str] = set()
-    for node in walk(method):
-        if isinstance(node, ast.For | ast.comprehension):
-            read = {self_attribute(n) for n in walk(node.iter)}
-            if read & cells:
-                found |= {n.id for n in walk(node.target) if isinstance(n, ast.Name)}
-    return found
+def _variables(method: ast.FunctionDef, cells: set[str]) -> set[str]:
+    """The variables of loops that stand for a cell of a list."""
+    loops = (n for n in walk(method) if isinstance(n, ast.For | ast.comprehension))
+    pairs = (pair for loop in loops for pair in looped(loop))
+    return {name for name, iterated in pairs if self_attribute(iterated) in cells}
 
 
-def _is_of(function: ast.expr, cells: set[str], looped: set[str]) -> bool:
+def _steps(method: ast.FunctionDef) -> list[ast.FunctionDef | ast.Lambda]:
+    """What `lax.scan` is given as its step: of those of one name, all."""
+    given: list[ast.expr] = []
+    for call in (n for n in walk(method) if isinstance(n, ast.Call)):
+        made = construct(call)
+        if made is not None and made.name == "scan":
+            given += functions_of(call, made)
+    names = {n.id for n in given if isinstance(n, ast.Name)}
+    inner = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
+    named = [n for n in inner if n is not method and n.name in names]
+    return [*named, *(n for n in given if isinstance(n, ast.Lambda))]
+
+
+def _is_of(function: ast.expr, cells: set[str], variables: set[str]) -> bool:
     name = self_attribute(function) or indexed_attribute(function)
-    return name in cells or (isinstance(function, ast.Name) and function.id in looped)
+    one = isinstance(function, ast.Name) and function.id in variables
+    return name in cells or one
 
 
 def _check(source: Source, target: ast.expr, call: ast.Call) -> None:
@@ -151,9 +164,4 @@ def _words(node: ast.expr) -> set[str]:
     while isinstance(node, ast.Subscript):
         node = node.value
     name = node.id if isinstance(node, ast.Name) else self_attribute(node) or ""
-    return {*_parts(name)}
-
-
-def _parts(name: str) -> Iterator[str]:
-    for part in name.lower().split("_"):
-        yield part.rstrip("0123456789")
+    return {part.rstrip("0123456789") for part in name.lower().split("_")}
