@@ -229,3 +229,34 @@ def test_what_is_always_refused_is_told_however_the_spec_itself_fails(
     [found] = error.value.diagnostics
     assert "carry must be a tuple of 2" in found.message
     assert TURNED.split("\n")[found.location.line - 1].endswith("self.cell(s, z)")
+
+
+EVE = '''\
+from mlax_scaffold.spec import Optimizer, Scheduled, moment, zeros
+
+
+class Eve(Optimizer):
+    """Takes the tree of its moments for a number."""
+
+    learning_rate: Scheduled
+
+    def setup(self, param):
+        self.before = moment(zeros, param.shape)
+
+    def prepare(self, grads, params):
+        self.ratio = self.value - self.before
+
+    def update(self, grad, param):
+        self.before = grad
+        return -self.learning_rate * self.ratio * grad
+'''
+
+
+def test_what_fails_where_an_input_of_a_step_is_read_is_told(empty: ProjectFolder):
+    """That an input is there is asked in the same line, and that is not what fails."""
+    empty.write("specs/optim/eve.py", EVE)
+    with pytest.raises(SpecError) as error:
+        trial(empty, Tried())
+    [found] = error.value.diagnostics
+    assert "unsupported operand type(s) for -" in found.message
+    assert EVE.split("\n")[found.location.line - 1].endswith("self.value - self.before")

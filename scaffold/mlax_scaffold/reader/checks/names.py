@@ -9,7 +9,7 @@ from mlax_scaffold.model.definition import Declaration, MethodRole, Role
 from mlax_scaffold.model.reserved import OF_STEPS
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.imports import DECLARING
-from mlax_scaffold.reader.remedies.helpers import helper_named
+from mlax_scaffold.reader.remedies.helpers import helper_named, import_named
 from mlax_scaffold.reader.remedies.returned_gradients import of_each_gradient
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -74,9 +74,12 @@ def check_locals(
                 node,
                 f"`{name}` is also an attribute of self, which becomes a local",
                 "Choose another name for one of the two.",
-                fix=None
-                if name in attributes
-                else helper_named(source, name, f"_{name}"),
+                fix=import_named(source, name, f"strict_{name}")
+                or (
+                    None
+                    if name in attributes
+                    else helper_named(source, name, f"_{name}")
+                ),
             )
 
 

@@ -29,6 +29,23 @@ def helper_named(source: Source, old: str, new: str) -> Fix | None:
     return Fix(tuple(edits)) if edits else None
 
 
+def import_named(source: Source, old: str, new: str) -> Fix | None:
+    """What `from module import name` brings by another name, wherever that is read."""
+    names = {n.id for n in ast.walk(source.tree) if isinstance(n, ast.Name)}
+    brought = [
+        alias
+        for node in source.tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (alias.asname or alias.name) == old
+    ]
+    if new in names or len(brought) != 1:
+        return None
+    edits = [source.edit(node, new) for node in _uses(source.tree, old)]
+    edits.append(source.edit(brought[0], f"{brought[0].name} as {new}"))
+    return Fix(tuple(edits))
+
+
 def _named(tree: ast.Module, name: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:

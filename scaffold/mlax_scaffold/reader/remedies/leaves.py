@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.declared_shapes import is_shape
 from mlax_scaffold.reader.remedies.asked_moments import asked
 from mlax_scaffold.reader.remedies.names import word
@@ -16,6 +18,17 @@ _NOTHING = "(0,)"
 """The shape of what a leaf has none of."""
 
 
+@dataclass(frozen=True)
+class _Branch:
+    """What a chain of conditions does in one of its cases."""
+
+    test: ast.expr | None
+    """None for what is left."""
+    body: Sequence[ast.stmt]
+    local: dict[str, str]
+    """What the locals of this case are, in terms of what is known before."""
+
+
 @dataclass
 class _Moment:
     """What the branches declare under one name."""
@@ -23,21 +36,19 @@ class _Moment:
     initializer: str
     """Nothing where it begins with an array, of which `shapes` holds the texts."""
     dtype: str
-    shapes: dict[bool, str]
+    shapes: dict[int, str]
 
 
 @dataclass
 class _Branches:
-    """What two branches declare."""
+    """What branches declare, by their places."""
 
     moments: dict[str, _Moment] = field(default_factory=dict)
-    lists: dict[str, tuple[bool, ast.ListComp, Mapping[str, str]]] = field(
-        default_factory=dict
-    )
-    """The lists, each of one branch, with the sizes of that branch."""
-    containers: dict[str, dict[bool, str]] = field(default_factory=dict)
-    """The texts of others: lists that both branches make, and those that are written out."""
-    nothing: dict[str, set[bool]] = field(default_factory=dict)
+    lists: dict[str, tuple[int, ast.ListComp]] = field(default_factory=dict)
+    """The lists that one branch makes."""
+    containers: dict[str, dict[int, str]] = field(default_factory=dict)
+    """The texts of others: lists that several branches make, and those that are written out."""
+    nothing: dict[str, set[int]] = field(default_factory=dict)
     """The branches in which a name is None, or an empty list."""
 
     def fit(self) -> bool:
@@ -46,7 +57,7 @@ class _Branches:
         names = [name for kind in kinds for name in kind]
         twice = len({*names}) < len(names)
         declared = {n: set(m.shapes) for n, m in self.moments.items()}
-        declared |= {name: {branch} for name, (branch, *_) in self.lists.items()}
+        declared |= {name: {place} for name, (place, _) in self.lists.items()}
         declared |= {name: set(texts) for name, texts in self.containers.items()}
         return not twice and all(
             not declared.get(name, branches) & branches
@@ -55,57 +66,109 @@ class _Branches:
 
 
 def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
-    """The declarations of both branches, each with a shape that the condition chooses.
+    """The declarations of all branches, each with a shape that the conditions choose.
 
     None where a branch holds anything else, or one name is declared with two initializers.
     """
     if not isinstance(statement, ast.If):
         return None
-    found = _Branches()
-    both = {*_lists_in(statement.body)} & {*_lists_in(statement.orelse)}
-    leaf = next((_leaf(n) for n in ast.walk(statement.test) if _leaf(n)), "param")
-    for branch, held in ((True, statement.body), (False, statement.orelse)):
-        local: dict[str, str] = {}
-        for part in held:
+    found, branches = _Branches(), [*_branches(statement)]
+    made = Counter(n for b in branches for n in {*_lists_in(b.body)})
+    several = {name for name, times in made.items() if times > 1}
+    leaf = next((_leaf(n) for n in ast.walk(statement) if _leaf(n)), "param")
+    for place, branch in enumerate(branches):
+        for part in branch.body:
             if isinstance(part, ast.Pass):
                 continue
-            if (sizes := _sizes(part)) is not None:
-                local |= sizes
+            if (values := _values(source, part, branch.local)) is not None:
+                branch.local.update(values)
             elif not (
-                _read_nothing(part, branch, found)
-                or _read_container(source, part, branch, found, local, both)
-                or _read_list(part, branch, found, local)
-                or _read(source, part, branch, found.moments, local, leaf)
+                _read_nothing(part, place, found)
+                or _read_container(source, part, place, found, branch.local, several)
+                or _read_list(part, place, found)
+                or _read(source, part, place, found.moments, branch.local, leaf)
             ):
                 return None
-    if not found.fit():
+    kept = _kept_locals(source, statement, branches)
+    if not found.fit() or kept is None or _binds(statement, branches):
         return None
-    test = source.text_of(statement.test)
-    indent = "\n" + " " * statement.col_offset
-    lines = [
-        f"self.{name} = moment({m.initializer}, {_chosen_text(test, m)}{m.dtype})"
-        if m.initializer
-        else f"self.{name} = moment({_chosen_text(test, m, f'jnp.zeros({_NOTHING}, {leaf}.dtype)')}{m.dtype})"
-        for name, m in found.moments.items()
-    ]
-    for name, (branch, value, sizes) in found.lists.items():
-        tested = statement.test
-        if not branch:
-            tested = ast.UnaryOp(ast.Not(), statement.test)
-        lines.append(f"self.{name} = {_filtered(value, tested, sizes)}")
+    lines = []
+    for name, m in found.moments.items():
+        nothing = _NOTHING if m.initializer else f"jnp.zeros({_NOTHING}, {leaf}.dtype)"
+        begun = f"{m.initializer}, " if m.initializer else ""
+        shape = _chosen_text(source, branches, m.shapes, nothing)
+        lines.append(f"self.{name} = moment({begun}{shape}{m.dtype})")
+    for name, (place, value) in found.lists.items():
+        lines.append(f"self.{name} = {_filtered(value, branches, place)}")
     for name, texts in found.containers.items():
-        yes, no = (texts.get(branch, "[]") for branch in (True, False))
-        lines.append(f"self.{name} = {yes} if {test} else {no}")
-    if not lines:
+        lines.append(f"self.{name} = {_chosen_text(source, branches, texts, '[]')}")
+    if not lines and not kept:
         return None
     zeros = word(source, "zeros")
     needed = [zeros] * any(m.initializer == zeros.bound for m in found.moments.values())
-    edit = source.edit(statement, indent.join(lines))
+    indent = "\n" + " " * statement.col_offset
+    edit = source.edit(statement, indent.join([*lines, *kept]))
     lists = [*found.lists, *found.containers]
     return Fix((edit, *asked(source, found.moments, lists)), tuple(needed))
 
 
-def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
+def _branches(statement: ast.If) -> Iterator[_Branch]:
+    """The cases of `if`, `elif` and `else`; the last is what is left."""
+    yield _Branch(statement.test, statement.body, {})
+    match statement.orelse:
+        case [ast.If() as other]:
+            yield from _branches(other)
+        case rest:
+            yield _Branch(None, rest, {})
+
+
+def _kept_locals(
+    source: Source, statement: ast.If, branches: Sequence[_Branch]
+) -> list[str] | None:
+    """The lines that give locals which are read afterwards the values that the conditions choose.
+
+    None where one has no value in some case, or is read by the line of another.
+    """
+    methods = [n for n in walk(source.tree) if isinstance(n, ast.FunctionDef)]
+    around = [m for m in methods if any(n is statement for n in walk(m))]
+    names = [n for m in around[-1:] for n in walk(m) if isinstance(n, ast.Name)]
+    last = statement.end_lineno or statement.lineno
+    later = {n.id for n in names if n.lineno > last and isinstance(n.ctx, ast.Load)}
+    earlier = {
+        n.id
+        for n in names
+        if n.lineno < statement.lineno and isinstance(n.ctx, ast.Store)
+    }
+    own = sorted({name for b in branches for name in b.local} & later)
+    lines = []
+    for place, name in enumerate(own):
+        known = {i: b.local[name] for i, b in enumerate(branches) if name in b.local}
+        if len(known) < len(branches) and name not in earlier:
+            return None
+        text = _chosen_text(source, branches, known, name)
+        read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+        if read & {*own[:place]}:
+            return None
+        lines.append(f"{name} = {text}")
+    return lines
+
+
+def _binds(statement: ast.If, branches: Sequence[_Branch]) -> bool:
+    """Whether something inside of an expression has the name of a local that is written out."""
+    local = {name for branch in branches for name in branch.local}
+    return any(
+        (
+            isinstance(n, ast.comprehension)
+            and any(
+                isinstance(t, ast.Name) and t.id in local for t in ast.walk(n.target)
+            )
+        )
+        or (isinstance(n, ast.arg) and n.arg in local)
+        for n in ast.walk(statement)
+    )
+
+
+def _read_nothing(part: ast.stmt, place: int, found: _Branches) -> bool:
     """Note what a statement leaves out: `self.a = self.b = None`, or an empty list."""
     match part:
         case ast.Assign(
@@ -115,7 +178,7 @@ def _read_nothing(part: ast.stmt, branch: bool, found: _Branches) -> bool:
         case _:
             return False
     for name in names:
-        found.nothing.setdefault(name or "", set()).add(branch)
+        found.nothing.setdefault(name or "", set()).add(place)
     return None not in names
 
 
@@ -132,53 +195,50 @@ def _lists_in(statements: Sequence[ast.stmt]) -> Iterator[str | None]:
 def _read_container(
     source: Source,
     part: ast.stmt,
-    branch: bool,
+    place: int,
     found: _Branches,
     local: Mapping[str, str],
-    both: Collection[str | None],
+    several: Collection[str | None],
 ) -> bool:
-    """Note a list of moments that the other branch makes in its own way, or one that is written out."""
+    """Note a list of moments that another branch makes in its own way, or one that is written out."""
     match part:
         case ast.Assign(
             targets=[target], value=ast.List(elts=[_, *_]) | ast.ListComp() as value
         ) if name := self_attribute(target):
-            if isinstance(value, ast.ListComp) and name not in both:
+            if isinstance(value, ast.ListComp) and name not in several:
                 return False
             texts = found.containers.setdefault(name, {})
-            if branch in texts:
+            if place in texts:
                 return False
-            texts[branch] = _text_of(source, value, local)
+            texts[place] = _text_of(source, value, local)
             return True
     return False
 
 
-def _read_list(
-    part: ast.stmt, branch: bool, found: _Branches, local: Mapping[str, str]
-) -> bool:
+def _read_list(part: ast.stmt, place: int, found: _Branches) -> bool:
     """Note a list of moments for the sizes of the leaf."""
     match part:
         case ast.Assign(
             targets=[target],
             value=ast.ListComp(elt=ast.Call(func=made), generators=[_]) as value,
         ) if dotted(made) == "moment" and (name := self_attribute(target)):
-            bound = {
-                n.id
-                for n in ast.walk(value)
-                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-            }
-            if bound & {*local} or name in found.lists:
+            if name in found.lists:
                 return False
-            found.lists[name] = (branch, value, local)
+            found.lists[name] = (place, value)
             return True
     return False
 
 
-def _filtered(value: ast.ListComp, test: ast.expr, local: Mapping[str, str]) -> str:
-    """A list for the leaves of which a condition holds, empty for others."""
+def _filtered(value: ast.ListComp, branches: Sequence[_Branch], place: int) -> str:
+    """A list for the leaves of one case, empty for others."""
     whole = ast.parse(ast.unparse(value), mode="eval").body
     assert isinstance(whole, ast.ListComp)
+    earlier = [b.test for b in branches[:place] if b.test]
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), test) for test in earlier]
+    tests += [test for test in [branches[place].test] if test]
+    test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
     whole.generators[0].ifs.insert(0, test)
-    return ast.unparse(_Written(local).visit(whole))
+    return ast.unparse(_Written(branches[place].local).visit(whole))
 
 
 def _leaf(node: ast.AST) -> str:
@@ -223,24 +283,33 @@ def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
     return None
 
 
-def _sizes(part: ast.stmt) -> dict[str, str] | None:
+def _values(
+    source: Source, part: ast.stmt, local: Mapping[str, str]
+) -> dict[str, str] | None:
     """What the locals of `n, m = param.shape`, or of `n = param.shape[0]`, are."""
     match part:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            parts = {name: value}
         case ast.Assign(
-            targets=[ast.Tuple(elts=names)], value=ast.Attribute(attr="shape") as shape
-        ):
-            whole = ast.unparse(shape)
-            values = [f"{whole}[{place}]" for place in range(len(names))]
-        case ast.Assign(
-            targets=[ast.Name() as name],
-            value=ast.Subscript(value=ast.Attribute(attr="shape")) as size,
-        ):
-            names, values = [name], [ast.unparse(size)]
+            targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
+        ) if len(names) == len(values):
+            parts = dict(zip(map(ast.unparse, names), values, strict=True))
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
+            whole = ast.unparse(value)
+            items = [f"({whole})[{place}]" for place in range(len(names))]
+            values = [ast.parse(item, mode="eval").body for item in items]
+            parts = dict(zip(map(ast.unparse, names), values, strict=True))
         case _:
             return None
-    if not all(isinstance(name, ast.Name) for name in names):
+    called = (
+        n.func for v in parts.values() for n in ast.walk(v) if isinstance(n, ast.Call)
+    )
+    if not all(map(str.isidentifier, parts)) or "moment" in map(dotted, called):
         return None
-    return dict(zip(map(ast.unparse, names), values, strict=True))
+    return {
+        n: ast.unparse(_Written(local).visit(ast.parse(ast.unparse(v), mode="eval")))
+        for n, v in parts.items()
+    }
 
 
 class _Written(ast.NodeTransformer):
@@ -266,7 +335,7 @@ def _text_of(source: Source, node: ast.expr, local: Mapping[str, str]) -> str:
 def _read(
     source: Source,
     part: ast.stmt,
-    branch: bool,
+    place: int,
     found: dict[str, _Moment],
     local: Mapping[str, str],
     leaf: str,
@@ -296,9 +365,9 @@ def _read(
     if name is None:
         return False
     own = found.setdefault(name, _Moment(given, dtype, {}))
-    if (own.initializer, own.dtype) != (given, dtype) or branch in own.shapes:
+    if (own.initializer, own.dtype) != (given, dtype) or place in own.shapes:
         return False
-    own.shapes[branch] = shape
+    own.shapes[place] = shape
     return True
 
 
@@ -312,6 +381,18 @@ def _is_array(node: ast.expr) -> bool:
     return False
 
 
-def _chosen_text(test: str, moment: _Moment, nothing: str = _NOTHING) -> str:
-    yes, no = (moment.shapes.get(branch, nothing) for branch in (True, False))
-    return yes if yes == no else f"{yes} if {test} else {no}"
+def _chosen_text(
+    source: Source,
+    branches: Sequence[_Branch],
+    texts: Mapping[int, str],
+    nothing: str = _NOTHING,
+) -> str:
+    """What the conditions choose; `nothing` in the cases that say nothing."""
+    *tested, left = [texts.get(place, nothing) for place in range(len(branches))]
+    for branch, text in zip(reversed(branches[:-1]), reversed(tested), strict=True):
+        if text == left or branch.test is None:
+            continue
+        choice = isinstance(ast.parse(text, mode="eval").body, ast.IfExp | ast.Lambda)
+        yes = f"({text})" if choice else text
+        left = f"{yes} if {source.text_of(branch.test)} else {left}"
+    return left

@@ -97,7 +97,7 @@ def sets_once(method: ast.FunctionDef, module: ast.Module) -> bool:
 def is_tree(value: ast.expr, method: ast.FunctionDef) -> bool:
     """Whether a value of a method that is called once for all weights is a tree like these."""
     match value:
-        case ast.Name(id=name) if name in {a.arg for a in method.args.args[1:]}:
+        case ast.Name(id=name) if name in {a.arg for a in method.args.args[1:3]}:
             return True
         case ast.Name(id=name):
             return any(is_tree(v, method) for v in only_value(name, method))
