@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.unparsing import unparsed
+from mlax_scaffold.reader.remedies.calls_apart import call_apart
 from mlax_scaffold.reader.remedies.set_by_methods import Results
 from mlax_scaffold.reader.source import Source, self_attribute
 
@@ -90,7 +91,7 @@ def check_parts_of_steps(
     """
     helpers = {m.name: _read(m, methods, attributes) for m in methods}
     sets = [(h.node.name, node) for h in helpers.values() for node in h.sets]
-    fix = _handed(source, helpers)
+    fix = _handed(source, helpers) or call_apart(source, _set_by(helpers))
     for number, (method, node) in enumerate(sets):
         text = unparsed(node)
         source.report(
@@ -114,6 +115,16 @@ def check_parts_of_steps(
     reads = (r for h in found for r in h.reads)
     names = (self_attribute(r.func if isinstance(r, ast.Call) else r) for r in reads)
     return frozenset(filter(None, names))
+
+
+def _set_by(helpers: Mapping[str, _Helper]) -> dict[str, set[str | None]]:
+    """What each method sets, itself or through another one; none of those that set nothing."""
+    found = {h.node.name: {self_attribute(n) for n in h.sets} for h in helpers.values()}
+    for _ in helpers:
+        for helper in helpers.values():
+            for _, name in helper.calls:
+                found[helper.node.name] |= found[name]
+    return {name: names for name, names in found.items() if names}
 
 
 def _hint(helper: _Helper, what: str) -> str:
