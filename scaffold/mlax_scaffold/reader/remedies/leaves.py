@@ -8,25 +8,21 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlax_scaffold.errors import Fix
-from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.declared_shapes import is_shape
 from mlax_scaffold.reader.remedies.asked_moments import asked
+from mlax_scaffold.reader.remedies.leaf_cases import (
+    NOTHING,
+    Case,
+    Written,
+    binds_local,
+    cases_of,
+    chosen_text,
+    kept_locals,
+    text_with,
+    values_of,
+)
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, dotted, is_none, self_attribute
-
-_NOTHING = "(0,)"
-"""The shape of what a leaf has none of."""
-
-
-@dataclass(frozen=True)
-class _Branch:
-    """What a chain of conditions does in one of its cases."""
-
-    test: ast.expr | None
-    """None for what is left."""
-    body: Sequence[ast.stmt]
-    local: dict[str, str]
-    """What the locals of this case are, in terms of what is known before."""
 
 
 @dataclass
@@ -72,7 +68,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     """
     if not isinstance(statement, ast.If):
         return None
-    found, branches = _Branches(), [*_branches(statement)]
+    found, branches = _Branches(), [*cases_of(statement)]
     made = Counter(n for b in branches for n in {*_lists_in(b.body)})
     several = {name for name, times in made.items() if times > 1}
     leaf = next((_leaf(n) for n in ast.walk(statement) if _leaf(n)), "param")
@@ -80,7 +76,7 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
         for part in branch.body:
             if isinstance(part, ast.Pass):
                 continue
-            if (values := _values(source, part, branch.local)) is not None:
+            if (values := values_of(part, branch.local)) is not None:
                 branch.local.update(values)
             elif not (
                 _read_nothing(part, place, found)
@@ -89,19 +85,19 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
                 or _read(source, part, place, found.moments, branch.local, leaf)
             ):
                 return None
-    kept = _kept_locals(source, statement, branches)
-    if not found.fit() or kept is None or _binds(statement, branches):
+    kept = kept_locals(source, statement, branches)
+    if not found.fit() or kept is None or binds_local(statement, branches):
         return None
     lines = []
     for name, m in found.moments.items():
-        nothing = _NOTHING if m.initializer else f"jnp.zeros({_NOTHING}, {leaf}.dtype)"
+        nothing = NOTHING if m.initializer else f"jnp.zeros({NOTHING}, {leaf}.dtype)"
         begun = f"{m.initializer}, " if m.initializer else ""
-        shape = _chosen_text(source, branches, m.shapes, nothing)
+        shape = chosen_text(source, branches, m.shapes, nothing)
         lines.append(f"self.{name} = moment({begun}{shape}{m.dtype})")
     for name, (place, value) in found.lists.items():
         lines.append(f"self.{name} = {_filtered(value, branches, place)}")
     for name, texts in found.containers.items():
-        lines.append(f"self.{name} = {_chosen_text(source, branches, texts, '[]')}")
+        lines.append(f"self.{name} = {chosen_text(source, branches, texts, '[]')}")
     if not lines and not kept:
         return None
     zeros = word(source, "zeros")
@@ -110,62 +106,6 @@ def by_leaf(source: Source, statement: ast.stmt) -> Fix | None:
     edit = source.edit(statement, indent.join([*lines, *kept]))
     lists = [*found.lists, *found.containers]
     return Fix((edit, *asked(source, found.moments, lists)), tuple(needed))
-
-
-def _branches(statement: ast.If) -> Iterator[_Branch]:
-    """The cases of `if`, `elif` and `else`; the last is what is left."""
-    yield _Branch(statement.test, statement.body, {})
-    match statement.orelse:
-        case [ast.If() as other]:
-            yield from _branches(other)
-        case rest:
-            yield _Branch(None, rest, {})
-
-
-def _kept_locals(
-    source: Source, statement: ast.If, branches: Sequence[_Branch]
-) -> list[str] | None:
-    """The lines that give locals which are read afterwards the values that the conditions choose.
-
-    None where one has no value in some case, or is read by the line of another.
-    """
-    methods = [n for n in walk(source.tree) if isinstance(n, ast.FunctionDef)]
-    around = [m for m in methods if any(n is statement for n in walk(m))]
-    names = [n for m in around[-1:] for n in walk(m) if isinstance(n, ast.Name)]
-    last = statement.end_lineno or statement.lineno
-    later = {n.id for n in names if n.lineno > last and isinstance(n.ctx, ast.Load)}
-    earlier = {
-        n.id
-        for n in names
-        if n.lineno < statement.lineno and isinstance(n.ctx, ast.Store)
-    }
-    own = sorted({name for b in branches for name in b.local} & later)
-    lines = []
-    for place, name in enumerate(own):
-        known = {i: b.local[name] for i, b in enumerate(branches) if name in b.local}
-        if len(known) < len(branches) and name not in earlier:
-            return None
-        text = _chosen_text(source, branches, known, name)
-        read = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        if read & {*own[:place]}:
-            return None
-        lines.append(f"{name} = {text}")
-    return lines
-
-
-def _binds(statement: ast.If, branches: Sequence[_Branch]) -> bool:
-    """Whether something inside of an expression has the name of a local that is written out."""
-    local = {name for branch in branches for name in branch.local}
-    return any(
-        (
-            isinstance(n, ast.comprehension)
-            and any(
-                isinstance(t, ast.Name) and t.id in local for t in ast.walk(n.target)
-            )
-        )
-        or (isinstance(n, ast.arg) and n.arg in local)
-        for n in ast.walk(statement)
-    )
 
 
 def _read_nothing(part: ast.stmt, place: int, found: _Branches) -> bool:
@@ -210,7 +150,7 @@ def _read_container(
             texts = found.containers.setdefault(name, {})
             if place in texts:
                 return False
-            texts[place] = _text_of(source, value, local)
+            texts[place] = text_with(source, value, local)
             return True
     return False
 
@@ -229,7 +169,7 @@ def _read_list(part: ast.stmt, place: int, found: _Branches) -> bool:
     return False
 
 
-def _filtered(value: ast.ListComp, branches: Sequence[_Branch], place: int) -> str:
+def _filtered(value: ast.ListComp, branches: Sequence[Case], place: int) -> str:
     """A list for the leaves of one case, empty for others."""
     whole = ast.parse(ast.unparse(value), mode="eval").body
     assert isinstance(whole, ast.ListComp)
@@ -238,7 +178,7 @@ def _filtered(value: ast.ListComp, branches: Sequence[_Branch], place: int) -> s
     tests += [test for test in [branches[place].test] if test]
     test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
     whole.generators[0].ifs.insert(0, test)
-    return ast.unparse(_Written(branches[place].local).visit(whole))
+    return ast.unparse(Written(branches[place].local).visit(whole))
 
 
 def _leaf(node: ast.AST) -> str:
@@ -261,7 +201,7 @@ def chosen_by_leaf(source: Source, made: ast.Call) -> Fix | None:
     shape = made.args[1]
     if isinstance(shape, ast.IfExp):
         return None
-    parts = [source.text_of(shape), _NOTHING]
+    parts = [source.text_of(shape), NOTHING]
     yes, no = parts if value.body is made else reversed(parts)
     edits = [source.edit(shape, f"{yes} if {source.text_of(value.test)} else {no}")]
     for start, end in (
@@ -281,55 +221,6 @@ def _chosen(tree: ast.AST, made: ast.Call) -> ast.stmt | None:
                 if made in (body, other) and is_none(left):
                     return node
     return None
-
-
-def _values(
-    source: Source, part: ast.stmt, local: Mapping[str, str]
-) -> dict[str, str] | None:
-    """What the locals of `n, m = param.shape`, or of `n = param.shape[0]`, are."""
-    match part:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            parts = {name: value}
-        case ast.Assign(
-            targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)
-        ) if len(names) == len(values):
-            parts = dict(zip(map(ast.unparse, names), values, strict=True))
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
-            whole = ast.unparse(value)
-            items = [f"({whole})[{place}]" for place in range(len(names))]
-            values = [ast.parse(item, mode="eval").body for item in items]
-            parts = dict(zip(map(ast.unparse, names), values, strict=True))
-        case _:
-            return None
-    called = (
-        n.func for v in parts.values() for n in ast.walk(v) if isinstance(n, ast.Call)
-    )
-    if not all(map(str.isidentifier, parts)) or "moment" in map(dotted, called):
-        return None
-    return {
-        n: ast.unparse(_Written(local).visit(ast.parse(ast.unparse(v), mode="eval")))
-        for n, v in parts.items()
-    }
-
-
-class _Written(ast.NodeTransformer):
-    """Writes what locals are in their places."""
-
-    def __init__(self, local: Mapping[str, str]) -> None:
-        self.local = local
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if node.id not in self.local:
-            return node
-        return ast.parse(self.local[node.id], mode="eval").body
-
-
-def _text_of(source: Source, node: ast.expr, local: Mapping[str, str]) -> str:
-    """The text of a shape or an initializer, without what its branch calls its sizes."""
-    text = source.text_of(node)
-    if not any(isinstance(n, ast.Name) and n.id in local for n in ast.walk(node)):
-        return text
-    return ast.unparse(_Written(local).visit(ast.parse(text, mode="eval")))
 
 
 def _read(
@@ -353,14 +244,14 @@ def _read(
         case _:
             return False
     if not rest and is_shape(init):
-        given, shape = word(source, "zeros").bound, _text_of(source, init, local)
+        given, shape = word(source, "zeros").bound, text_with(source, init, local)
     elif _is_array(init):
-        given, shape, rest = "", _text_of(source, init, local), rest[1:]
+        given, shape, rest = "", text_with(source, init, local), rest[1:]
     elif rest:
-        given, shape = (_text_of(source, part, local) for part in (init, rest[0]))
+        given, shape = (text_with(source, part, local) for part in (init, rest[0]))
         rest = rest[1:]
     else:
-        given, shape = _text_of(source, init, local), f"{leaf}.shape"
+        given, shape = text_with(source, init, local), f"{leaf}.shape"
     dtype = "".join(f", {source.text_of(d)}" for d in rest)
     if name is None:
         return False
@@ -379,20 +270,3 @@ def _is_array(node: ast.expr) -> bool:
         case ast.Call(func=made):
             return (dotted(made) or "").startswith("jnp.")
     return False
-
-
-def _chosen_text(
-    source: Source,
-    branches: Sequence[_Branch],
-    texts: Mapping[int, str],
-    nothing: str = _NOTHING,
-) -> str:
-    """What the conditions choose; `nothing` in the cases that say nothing."""
-    *tested, left = [texts.get(place, nothing) for place in range(len(branches))]
-    for branch, text in zip(reversed(branches[:-1]), reversed(tested), strict=True):
-        if text == left or branch.test is None:
-            continue
-        choice = isinstance(ast.parse(text, mode="eval").body, ast.IfExp | ast.Lambda)
-        yes = f"({text})" if choice else text
-        left = f"{yes} if {source.text_of(branch.test)} else {left}"
-    return left
