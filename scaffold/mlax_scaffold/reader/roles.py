@@ -87,14 +87,22 @@ def _called_by(methods: Iterable[ast.FunctionDef]) -> set[str]:
 
 def _is_inner(method: ast.FunctionDef, called: set[str]) -> bool:
     """Whether a method is there for the others of its class alone."""
-    hidden = method.name.startswith("_")
-    return hidden or (method.name in called and not _all_arrays(method))
+    if method.name.startswith("_"):
+        return True
+    own = not _all_arrays(method) or not _returns(method)
+    return method.name in called and own
 
 
 def _all_arrays(method: ast.FunctionDef) -> bool:
     """Whether every parameter has the type of an array."""
     given = (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
     return all(a.annotation and is_array_annotation(a.annotation) for a in given[1:])
+
+
+def _returns(method: ast.FunctionDef) -> bool:
+    """Whether a method returns something: one that does not is called for the states that it sets."""
+    returns = (n for n in walk(method) if isinstance(n, ast.Return))
+    return any(n.value is not None for n in returns)
 
 
 def _calls_own(method: ast.FunctionDef, roles: Mapping[str, MethodRole]) -> bool:

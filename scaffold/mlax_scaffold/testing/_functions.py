@@ -73,23 +73,6 @@ class Differentiable:
         y, new_state = self.case.call(arguments, training=self.training, key=key)
         return [v for v in jax.tree.leaves(y) if is_inexact(v)], (y, new_state)
 
-    def vjp(
-        self,
-        floats: Sequence[Any],
-        others: Sequence[Any],
-        state: PyTree,
-        key: Any,
-        cotangents: Sequence[Any],
-    ) -> tuple[PyTree, PyTree, list[Any]]:
-        """`(y, non_trainables, gradients)`, a gradient for each of `floats`."""
-
-        def of_floats(floats: Sequence[Any]) -> tuple[list[Any], tuple[PyTree, PyTree]]:
-            return self(floats, others, state, key)
-
-        _, pullback, (y, new_state) = jax.vjp(of_floats, list(floats), has_aux=True)
-        (gradients,) = pullback(list(cotangents))
-        return y, new_state, gradients
-
 
 def _place(path: Sequence[Any]) -> str:
     root, *rest = path

@@ -100,7 +100,13 @@ def _derivatives(
 ) -> tuple[list[Any], Any, Any, Any]:
     """Gradients, and by direction: their derivative, the numeric one, and its scale."""
     others, state, key = rest
-    _, _, gradients = fwd.vjp(floats, others, state, key, cotangents)
+    outputs, pullback, _ = jax.vjp(
+        lambda values: fwd(values, others, state, key), floats, has_aux=True
+    )
+    # What is infinite stays so, whatever is added to it.
+    pairs = zip(outputs, cotangents, strict=True)
+    cotangents = [jnp.where(jnp.isinf(y), jnp.zeros_like(c), c) for y, c in pairs]
+    (gradients,) = pullback(cotangents)
 
     def along(direction: list[Any]) -> tuple[Any, Any, Any]:
         def at(distance: Any) -> list[Any]:

@@ -213,6 +213,13 @@ def guessed(body: str, *names: str) -> list[str]:
             'Float["batch length dim"]',
         ),
         ('return jnp.einsum("...d,de->...e", x, self.kernel)', 'Float["*batch dim"]'),
+        # What has all of its axes but the last one, and other values.
+        (
+            "y = jnp.argmax(x, axis=-1)\nreturn y[:, 1:] == y[:, :-1]",
+            'Float["batch length dim"]',
+        ),
+        ("y = x.sum(-1)\nreturn y / y.shape[1]", 'Float["batch length dim"]'),
+        ("y = x.sum(0)\nreturn y[:, :1]", 'Float["..."]'),
         # What a sub-layer makes that is added to it.
         ("return x + self.deep(self.norm(y))", 'Float["..."]'),
         ("y = 2 * x\nreturn x + self.layers[0](y)", 'Float["*batch dim"]'),

@@ -36,6 +36,20 @@ LAYERS = {
             self._count(x, least=1)
             return x + self.mean + self.calls
         """,
+    "typed_methods_that_return_nothing": """
+        def setup(self):
+            self.seen = [state(zeros, (3,)) for _ in range(2)]
+            self.calls = state(zeros, (), jnp.int32)
+
+        def write(self, x: Float["*batch three"]):
+            for i in range(2):
+                self.seen[i] = self.seen[i] * 0.5 + jnp.max(x, axis=0) * i
+            self.calls = self.calls + 1
+
+        def forward(self, x: Float["*batch three"]) -> Float["*batch three"]:
+            self.write(x)
+            return x + self.seen[0] + self.seen[1]
+        """,
     "private_names_that_are_common": """
         def setup(self):
             self.noise = Noise()

@@ -320,6 +320,17 @@ def test_kinks_nearby_are_passed_by(monkeypatch):
         assert_gradients(then(LINEAR, saw))
 
 
+def test_infinities_that_stay_have_no_gradient():
+    """As in a mask that is added; beside them the gradient is compared."""
+
+    def masked(y):
+        return y + jnp.where(jnp.arange(y.shape[-1]) % 2 == 1, -jnp.inf, 0.0)
+
+    assert_gradients(then(LINEAR, masked))
+    with pytest.raises(AssertionError, match=r"gradient of .* gives"):
+        assert_gradients(then(LINEAR, lambda y: masked(wrong_gradient(y))))
+
+
 def test_gradients_that_are_not_smooth():
     case = then(LINEAR, wrong_gradient)
     assert_gradients(dataclasses.replace(case, smooth=False))

@@ -22,6 +22,7 @@ from mlax_scaffold.reader.axes.layers import (
     words_of,
 )
 from mlax_scaffold.reader.axes.places import bound_by, place_of
+from mlax_scaffold.reader.axes.reduced import Reduced
 from mlax_scaffold.reader.axes.several import are_each_with_each, are_rows, tell_apart
 from mlax_scaffold.reader.axes.sizes import Scope, counts_among
 from mlax_scaffold.reader.axes.sums import Sums
@@ -47,6 +48,7 @@ class Evidence:
     places: dict[str, ast.expr] = field(default_factory=dict)
     """Names that stand for layers, or for containers of them."""
     sums: Sums = field(default_factory=Sums)
+    reduced: Reduced = field(default_factory=Reduced)
     joins: Joins = field(default_factory=Joins)
     handed: list[tuple[Layer, str, str]] = field(default_factory=list)
     """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
@@ -124,6 +126,7 @@ class Evidence:
                     self.places[name] = place
                 self.sums.bind(name, value)
                 self.joins.bind(name, value, self.alias)
+                self.reduced.bind(name, value, self.alias)
                 alias = self.alias(value)
                 self.names.pop(name, None)
                 if alias is not None:
@@ -287,7 +290,7 @@ class Evidence:
     def _index(self, owner: ast.expr, index: ast.expr) -> None:
         match owner:
             case ast.Attribute(value=inner, attr="shape"):
-                if alias := self.alias(inner):
+                if alias := self.alias(inner) or self.reduced.of(inner):
                     operations.of_shape(alias.known, index, alias.whole)
                 return
         if isinstance(index, ast.Tuple) and self.scope.weight(owner):
@@ -295,14 +298,12 @@ class Evidence:
                 if alias := self.alias(base_of(part)):
                     alias.known.kind = "Int"
         plain = isinstance(index, ast.Name | ast.Subscript)
-        chosen = self.alias(index) if plain else None
-        if chosen is not None or self.scope.weight(owner):
-            chosen = chosen or self.alias(index)
-            if chosen is not None:
-                chosen.known.kind = "Int"
-                if isinstance(index, ast.Subscript):
-                    self._looked_up(chosen, owner)
-        if alias := self.alias(owner):
+        chosen = self.alias(index) if plain or self.scope.weight(owner) else None
+        if chosen is not None:
+            chosen.known.kind = "Int"
+            if isinstance(index, ast.Subscript):
+                self._looked_up(chosen, owner)
+        if alias := self.alias(owner) or self.reduced.of(owner):
             operations.indexed(alias.known, index, alias.extra)
 
     def _looked_up(self, chosen: Alias, owner: ast.expr) -> None:
@@ -344,8 +345,7 @@ class Evidence:
                     else:
                         tell_rank(self.scope, layer, annotation, alias)
             return
-        own = self.scope.called(node.func)
-        if own is not None:
+        if own := self.scope.called(node.func):
             self._enter(own, node)
             return
         self._scan(node)

@@ -50,7 +50,7 @@ def check_cells(definition: Definition, library: Library) -> list[Diagnostic]:
             match node:
                 case ast.Assign(targets=[target], value=ast.Call() as call):
                     if _is_of(call.func, cells, variables):
-                        _check(source, target, call)
+                        _check(source, method, target, call)
         for step in _steps(method):
             match step:
                 case (
@@ -88,14 +88,17 @@ def _is_of(function: ast.expr, cells: set[str], variables: set[str]) -> bool:
     return name in cells or one
 
 
-def _check(source: Source, target: ast.expr, call: ast.Call) -> None:
+def _check(
+    source: Source, method: ast.FunctionDef, target: ast.expr, call: ast.Call
+) -> None:
     if len(call.args) != 2 or any(isinstance(a, ast.Starred) for a in call.args):
         return
     first, second = call.args
     parts = target.elts if isinstance(target, ast.Tuple) else []
     alone = len(parts) != 2 or _texts(source, target) == _texts(source, second)
     turned = _is_turned(source, target, call)
-    if alone and not turned and not _is_renewed(source, target, second):
+    taken_whole = turned or _is_renewed(source, target, second)
+    if alone and not taken_whole and not _is_one_array(method, target):
         return
     if not (alone or turned):
         return
@@ -147,6 +150,24 @@ def _is_turned(source: Source, target: ast.expr, call: ast.Call) -> bool:
         return not _words(second) & _CARRIES
     carried = _words(first) & _CARRIES and not _words(second) & _CARRIES
     return bool(carried and (source.same(new, first) or _words(new) & _CARRIES))
+
+
+def _is_one_array(method: ast.FunctionDef, target: ast.expr) -> bool:
+    """Whether nothing takes apart what is assigned, or returns it: `h_new = cell(x, h)`."""
+    if not isinstance(target, ast.Name):
+        return False
+    names = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == target.id]
+    read = [n for n in names if isinstance(n.ctx, ast.Load)]
+    pairs: set[ast.expr | None] = set()
+    for node in walk(method):
+        match node:
+            case ast.Return(value=ast.Tuple(elts=parts)):
+                pairs |= {*parts}
+            case ast.Subscript() | ast.Return() | ast.Starred():
+                pairs.add(node.value)
+            case ast.Assign(targets=[ast.Tuple(), *_], value=value):
+                pairs.add(value)
+    return bool(read) and not pairs & {*read}
 
 
 def _is_renewed(source: Source, target: ast.expr, value: ast.expr) -> bool:

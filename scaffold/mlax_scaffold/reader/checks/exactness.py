@@ -13,7 +13,12 @@ from mlax_scaffold.reader.checks.handed import (
     handed,
     handed_by_callers,
 )
-from mlax_scaffold.reader.checks.local_values import item_of, value_at, values_of
+from mlax_scaffold.reader.checks.local_values import (
+    bindings_of,
+    item_of,
+    value_at,
+    values_of,
+)
 from mlax_scaffold.reader.source import class_of, dotted, self_attribute
 
 TO_BOOLEANS = frozenset(
@@ -147,6 +152,10 @@ class _Exact:
                     return True
                 if values:
                     return all(self.is_exact(v, seen | {name}) for v in values)
+                if several := bindings_of(name, self.method):
+                    # Of what it was before, too: that is one of them.
+                    again = seen | {name, _kept(name)}
+                    return all(self.is_exact(v, again) for v in several)
                 above = called_from(self.method, seen)
                 given = handed_by_callers(name, self.method, self.tree) if above else []
                 return bool(given) and all(
@@ -155,7 +164,7 @@ class _Exact:
                 )
             case ast.Name(id=name):
                 # What is given at first is looked into already: this is computed of it.
-                return name in handed(self.method)
+                return name in handed(self.method) or _kept(name) in seen
         return False
 
     def _attribute(self, name: str, seen: frozenset[str]) -> bool:
@@ -224,6 +233,11 @@ class _Exact:
 
     def _is_integer(self, dtype: ast.expr) -> bool:
         return is_integer(dtype, self.imports)
+
+
+def _kept(name: str) -> str:
+    """How the locals are marked all of whose values are looked into."""
+    return f"={name}"
 
 
 def is_integer(dtype: ast.expr, imports: Mapping[str, Import]) -> bool:

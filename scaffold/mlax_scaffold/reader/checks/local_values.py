@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
+from typing import Any
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.handed import handed
@@ -37,6 +38,37 @@ def _only_values(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
         and target.id not in others
         and target.id not in {n.id for n in walk(value) if isinstance(n, ast.Name)}
     }
+
+
+def bindings_of(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """All values that statements of a method give a local, `n + 1` of `n += 1`.
+
+    None where something else binds it, too: a loop, a parameter, a part of what is taken apart.
+    """
+    return _bindings(method).get(name, [])
+
+
+@functools.lru_cache(maxsize=64)
+def _bindings(method: ast.FunctionDef) -> dict[str, list[ast.expr]]:
+    found: dict[str, list[ast.expr]] = {}
+    stored: Counter[str] = Counter()
+    for node in walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                stored[name] += 1
+            case ast.AugAssign(target=ast.Name(id=name) as target, op=op, value=value):
+                before = ast.Name(name, ast.Load(), **_place(target))
+                whole = ast.BinOp(before, op, value, **_place(node))
+                found.setdefault(name, []).append(whole)
+            case ast.Assign():
+                for target, value in _pairs(node):
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(value)
+    return {name: made for name, made in found.items() if len(made) == stored[name]}
+
+
+def _place(node: ast.expr | ast.stmt) -> dict[str, Any]:
+    return {name: getattr(node, name) for name in ("lineno", "col_offset")}
 
 
 def value_at(node: ast.Name, method: ast.FunctionDef) -> list[ast.expr]:

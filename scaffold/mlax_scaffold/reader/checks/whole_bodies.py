@@ -12,6 +12,7 @@ from mlax_scaffold.reader.checks.drawn_choices import check_drawn_choices
 from mlax_scaffold.reader.checks.draws import check_fixed_keys, check_mapped_keys
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
+from mlax_scaffold.reader.checks.late_binding import check_late_binding
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import (
     check_initializer_numbers,
@@ -39,6 +40,7 @@ CHECKS = (
     check_drawn_choices,
     check_fixed_keys,
     check_mapped_keys,
+    check_late_binding,
     check_changes,
     check_choices,
     check_coefficients,

@@ -40,6 +40,10 @@ class Place:
         """A place in it."""
         return replace(self, steps=(*self.steps, step), texts=(*self.texts, text))
 
+    def at(self, step: int, text: str) -> Place:
+        """The place whose index or key of a step is written so."""
+        return replace(self, texts=(*self.texts[:step], text, *self.texts[step + 1 :]))
+
 
 Given = dict[tuple[int, int], Place | None]
 """The places that a name is given, or None, by where that is written."""

@@ -42,6 +42,7 @@ from mlax_scaffold.reader.containers.uses import (
     removed,
     used_otherwise,
 )
+from mlax_scaffold.reader.evaluation import defaults_of
 from mlax_scaffold.reader.source import indexed_attribute, self_attribute
 
 _ASKING = frozenset(("isinstance", "len", "type", "hasattr", "getattr", "callable"))
@@ -362,12 +363,27 @@ class _Method(Naming, ast.NodeVisitor):
         self, node: ast.Lambda | ast.FunctionDef, body: Sequence[Any]
     ) -> None:
         outer = dict(self.variables)
+        held = [self._held(*pair) for pair in defaults_of(node.args)]
         for arg in walk(node.args):
             if isinstance(arg, ast.arg):
                 self.variables.pop(arg.arg, None)
+        for place in held:
+            self.variables |= place
         for part in body:
             self.visit(part)
         self.variables = outer
+
+    def _held(self, arg: ast.arg, value: ast.expr) -> dict[str, Place]:
+        """The layer that a parameter holds from where its function is: `lambda x, layer=layer: layer(x)`."""
+        place = self.place(value)
+        open_ = [i for i in range(len(place.texts)) if place.named(i)] if place else []
+        if place is None or not self._is_layer(place) or len(open_) != 1:
+            self.visit(value)
+            return {}
+        # What is held is its index.
+        [step] = open_
+        self.change(value, place.texts[step])
+        return {arg.arg: place.at(step, arg.arg)}
 
 
 class _Named(ast.NodeTransformer):

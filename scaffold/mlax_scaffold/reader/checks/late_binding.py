@@ -1,0 +1,110 @@
+"""Finds functions that are kept by passes of a loop, and read its variable when they are called.
+
+By then it has its last value, for all of them: `[lambda x: layer(x) for layer in self.layers]` is the last
+layer so many times.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from mlax_scaffold.errors import Fix
+from mlax_scaffold.model.definition import Import
+from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.evaluation import defaults_of
+from mlax_scaffold.reader.looping import SEQUENCES
+from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
+
+_Function = ast.FunctionDef | ast.Lambda
+
+
+def check_late_binding(
+    source: Source,
+    method: ast.FunctionDef,
+    attributes: Mapping[str, str],
+    imports: Mapping[str, Import],
+) -> None:
+    """Report them, with a default that holds the variable.
+
+    One that calls a layer which a block is given cannot be kept at all, as `closures` tells.
+    """
+    owner = class_of(source.tree, method)
+    fields = (s for s in (owner.body if owner else ()) if isinstance(s, ast.AnnAssign))
+    named = {dotted(field.target) for field in fields}
+    given = {name for name in named if attributes.get(name or "") in SEQUENCES}
+    for function, loop in _kept(method):
+        variables = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+        late = [n for n in _free(function) if n in variables]
+        read = {self_attribute(n) for part in (function, loop) for n in walk(part)}
+        if late and not given & read:
+            shown = " and ".join(f"`{name}`" for name in late)
+            held = ", ".join(f"{name}={name}" for name in late)
+            source.report(
+                function,
+                f"this function is kept, and reads {shown} when it is called: the last of the loop then",
+                f"Hold what it is in each pass: `{held}` among the parameters.",
+                fix=_holding(source, function, late),
+            )
+
+
+def _kept(
+    method: ast.FunctionDef,
+) -> Iterator[tuple[_Function, ast.For | ast.comprehension]]:
+    """The functions that a list or a dictionary keeps, each with the loop around it."""
+    for node in walk(method):
+        match node:
+            case (
+                ast.ListComp(elt=made, generators=loops)
+                | ast.DictComp(value=made, generators=loops)
+            ):
+                parts = made.elts if isinstance(made, ast.Tuple | ast.List) else [made]
+                for part in parts:
+                    if isinstance(part, ast.Lambda):
+                        yield from ((part, loop) for loop in loops)
+            case ast.For():
+                defined = {
+                    f.name: f for f in node.body if isinstance(f, ast.FunctionDef)
+                }
+                for part in _appended(node):
+                    if isinstance(part, ast.Lambda):
+                        yield part, node
+                    elif isinstance(part, ast.Name) and part.id in defined:
+                        yield defined[part.id], node
+
+
+def _appended(loop: ast.For) -> Iterator[ast.expr]:
+    """What the passes of a loop append to a list that is there before it."""
+    made = {
+        target.id
+        for n in walk(loop)
+        if isinstance(n, ast.Assign)
+        for target in n.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in walk(loop):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[given]
+            ) if name not in made:
+                yield given
+
+
+def _free(function: _Function) -> list[str]:
+    """The names that a function reads of what is around it, in order."""
+    own = {a.arg for a in walk(function.args) if isinstance(a, ast.arg)}
+    body = function.body if isinstance(function.body, list) else [function.body]
+    names = [n for part in body for n in walk(part) if isinstance(n, ast.Name)]
+    own |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return [*dict.fromkeys(n.id for n in names if n.id not in own)]
+
+
+def _holding(source: Source, function: _Function, names: list[str]) -> Fix | None:
+    """The function with a parameter for each name, which holds what that is where the function stands."""
+    given = function.args
+    if not given.args or given.vararg or given.kwonlyargs or given.kwarg:
+        return None
+    last = dict(defaults_of(given)).get(given.args[-1], given.args[-1])
+    text = "".join(f", {name}={name}" for name in names)
+    end = source.end(last)
+    return Fix((source.replace(end, end, text),))
