@@ -35,6 +35,8 @@ from mlax_scaffold.reader.source import Source, is_none
 from mlax_scaffold.spelling import did_you_mean
 
 ARRAY_KINDS = (*KINDS, "Key", "PyTree")
+_PLAIN_ARRAYS = ("Array", "jax.Array", "jnp.ndarray", "jax.numpy.ndarray", "chex.Array")
+"""What annotates an array, and says nothing of it."""
 _KNOWN = ", ".join(f'{name}["..."]' for name in KINDS)
 
 
@@ -245,6 +247,13 @@ def read_array_type(
             return _read_shape(source, node, ArrayType(word, optional=optional))
     given = unparsed(node)
     word = given.partition("[")[0]
+    if unshaped := _unshaped(source, given):
+        source.report(
+            node,
+            f"`{given}` says nothing of the axes of its arrays",
+            f'Write them in the class: `{unshaped}: Float["batch features"]`, for example.',
+        )
+        return None
     source.report(
         node,
         f"`{given}` is not the type of an array",
@@ -257,6 +266,19 @@ def read_array_type(
         fix=array_type(source, node),
     )
     return None
+
+
+def _unshaped(source: Source, name: str) -> str:
+    """The first array of a small class beside the definition of which no axes are written; "" for none."""
+    for node in source.tree.body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            for field in node.body:
+                match field:
+                    case ast.AnnAssign(target=ast.Name(id=own), annotation=kind) if (
+                        unparsed(kind) in _PLAIN_ARRAYS
+                    ):
+                        return own
+    return ""
 
 
 def _read_shape(

@@ -76,9 +76,9 @@ class _Checker:
                     if name in self.absent and name in self.tuples:
                         found.append(self._at(array, name, "may be None", _SIZE_HINT))
                     # `channels` is one of `in_channels`, which are several, and no `out_channels`;
-                    # `in_features` beside a field `features` is another axis.
-                    near = [*self.sizes, *self.tuples]
-                    near = [n for n in near if not _extends(name, n)]
+                    # `in_features` beside a field `features` is another axis, and so is
+                    # `head` in `heads head`.
+                    near = _others([*self.sizes, *self.tuples], name, shape)
                     close = did_you_mean(name, near, cutoff=0.8)
                     if (
                         not self._known(name)
@@ -110,7 +110,7 @@ class _Checker:
                     if name in known_names or self._known(name):
                         continue
                     known = [*self.sizes, *self.tuples, *bound]
-                    near = [other for other in known if not _extends(name, other)]
+                    near = _others(known, name, shape)
                     if name in free and not did_you_mean(name, near, cutoff=0.8):
                         continue  # of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
@@ -207,6 +207,12 @@ class _Checker:
 def _one_of(name: str, several: Iterable[str]) -> bool:
     """Whether an axis is called like one of what a field has several of: `width` beside `widths`."""
     return bool({f"{name}s", f"{name}es"} & {*several})
+
+
+def _others(known: Iterable[str], name: str, shape: Shape | Conditional) -> list[str]:
+    """The names that another one may be a slip of: none that stands beside it, and none that it extends."""
+    beside = {*shape.names()}
+    return [n for n in known if n not in beside and not _extends(name, n)]
 
 
 def _extends(name: str, other: str) -> bool:
