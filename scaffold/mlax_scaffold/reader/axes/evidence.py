@@ -48,8 +48,8 @@ class Evidence:
     """Names that stand for layers, or for containers of them."""
     sums: Sums = field(default_factory=Sums)
     joins: Joins = field(default_factory=Joins)
-    handed: list[tuple[Layer, str, str]] = field(default_factory=list)
-    """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
+    handed: list[tuple[Layer, str, str, ast.Call]] = field(default_factory=list)
+    """Inputs that layers are given as they are: the layer, its parameter, the name of the input, the call."""
 
     def of(self, function: ast.FunctionDef) -> dict[str, Known]:
         """The inputs of a method or a function, by name."""
@@ -337,7 +337,8 @@ class Evidence:
                 if alias is None or alias.extra < 0:
                     continue
                 if not alias.extra and alias.whole:
-                    self.handed.append((layer, parameter.arg, alias.known.name))
+                    item = layer, parameter.arg, alias.known.name, node
+                    self.handed.append(item)
                 if annotation is not None:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)

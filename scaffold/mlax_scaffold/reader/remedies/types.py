@@ -191,6 +191,11 @@ def _beside(source: Source, node: ast.expr) -> str | None:
     return one and (f"{one} | None" if len(kept) < len(parts) else one)
 
 
+def one_beside(source: Source, annotation: ast.expr) -> str:
+    """The class beside the definition that an annotation names; empty where it names none."""
+    return (_beside(source, annotation) or "").removesuffix(" | None")
+
+
 def _written(source: Source, node: ast.expr, text: str) -> Fix:
     return Fix((source.edit(node, text),), needed(text))
 
