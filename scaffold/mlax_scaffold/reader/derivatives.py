@@ -10,7 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.import_time import Refused, meaning
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
-from mlax_scaffold.reader.remedies.classes import decorated
+from mlax_scaffold.reader.remedies.classes import decorated, undecorated
 from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.smooth import FORM, read_smooth_at
 from mlax_scaffold.reader.source import Source, dotted
@@ -152,6 +152,10 @@ def _is_number(node: ast.expr, meanings: Mapping[str, str]) -> bool:
     return False
 
 
+_CACHES = ("functools.cache", "functools.lru_cache")
+"""Decorators that change how fast a function is, and nothing else."""
+
+
 def is_function(decorator: ast.expr) -> bool:
     """Whether a decorator marks the spec of a function."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -200,7 +204,10 @@ def _applied(
     node: ast.FunctionDef,
     meanings: Mapping[str, str],
 ) -> Fix | None:
-    """A transformation of jax, called where the function is used; none of anything else."""
+    """A transformation of jax, called where the function is used; a cache goes; none of anything else."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if meaning(called, meanings) in _CACHES:
+        return undecorated(source, decorator)
     match decorator:
         case ast.Call(args=[inner]):
             made = meaning(inner, meanings)

@@ -68,7 +68,7 @@ class Evidence:
             known.settle()
             if known.stretched:
                 known.follows(next(iter(found.values())), 1)
-        tell_apart(found.values(), self.scope.fields)
+        tell_apart(function, found.values(), self.scope.fields)
         return found
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -337,8 +337,7 @@ class Evidence:
                 if alias is None or alias.extra < 0:
                     continue
                 if not alias.extra and alias.whole:
-                    item = layer, parameter.arg, alias.known.name, node
-                    self.handed.append(item)
+                    self.handed.append((layer, parameter.arg, alias.known.name, node))
                 if annotation is not None:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)

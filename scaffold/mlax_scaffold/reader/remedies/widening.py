@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.local_values import only_value
@@ -39,6 +40,14 @@ def wide_operand(
     others = [o for o in operands if not _is_number(o, numbers)]
     number = _is_number(operands[place], numbers) and len(others) == 1
     return others[0] if number else operands[place]
+
+
+def of_numbers(node: ast.AST, numbers: Collection[str]) -> bool:
+    """Whether it is an array that a function makes of numbers alone, as `jnp.hanning(frame)` does."""
+    match node:
+        case ast.Call(func=ast.Attribute(), args=[*args], keywords=[]):
+            return bool(args) and all(_is_number(a, numbers) for a in args)
+    return False
 
 
 def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
@@ -100,8 +109,22 @@ def narrowed(
     for call in (operand, *outer):
         if isinstance(call, ast.Call) and dtype in map(source.text_of, call.args):
             return None  # it is cast, and what is wide is something else
-    text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
-    return Fix((*edits, source.edit(operand, text)), (jnp,))
+    made, needed = source.text_of(operand), (jnp,)
+    if _is_also_of_numpy(source, operand):
+        numpy = of_jax(source, "np")
+        made = numpy.bound + made.removeprefix(jnp.bound)
+        needed = (jnp, numpy)
+    text = f"{jnp.bound}.asarray({made}, {dtype})"
+    return Fix((*edits, source.edit(operand, text)), needed)
+
+
+def _is_also_of_numpy(source: Source, operand: ast.expr) -> bool:
+    """Whether NumPy makes the same of hyperparameters alone, which jax.numpy computes in a dtype of its own."""
+    if not of_numbers(operand, hyperparameters(source.tree, operand)):
+        return False
+    name = dotted(operand.func) if isinstance(operand, ast.Call) else None
+    module, _, function = (name or "").rpartition(".")
+    return module == of_jax(source, "jnp").bound and function in ALSO_OF_NUMPY
 
 
 def of_chosen_numbers(source: Source) -> Fix | None:
