@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator
 
 from mlax_scaffold.model.walking import walk
@@ -11,6 +12,8 @@ from mlax_scaffold.reader.axes.carries import Begins, bound_once, words_of
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import is_none
 
+_NAMES = re.compile(r"\"[^\"]*[a-z]")
+"""An axis with a name in the text of a type."""
 _SHAPE, _DTYPE = "input_shape", "dtype"
 """Names for what is read of the first input."""
 
@@ -30,7 +33,9 @@ def begun(scope: Scope, method: ast.FunctionDef, name: str, first: str) -> str |
         return None
     if made := class_made(scope, value):
         return made
-    return _reader(scope, method, first).type(value)
+    type_ = _reader(scope, method, first).type(value)
+    # An array of numbers alone stands for any that it is stretched to.
+    return type_ if type_ and _NAMES.search(type_) else None
 
 
 def class_made(scope: Scope, value: ast.expr) -> str:

@@ -188,6 +188,10 @@ def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.
         # What NumPy makes is changed in place, and computed in its precision.
         case [made] if _is_made_by(source, made):
             return made
+        # Where an input is not given, its place is taken by an array that is made.
+        case [ast.IfExp(body=one, orelse=other)]:
+            found = [side for side in (one, other) if _is_made_by(source, side)]
+            return found[0] if len(found) == 1 else operand
     return operand
 
 
