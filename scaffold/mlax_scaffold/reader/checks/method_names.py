@@ -39,19 +39,18 @@ def check_method_names(
         The methods: what is `setup` or `update` by another name as that, so that what is right in it
         is no finding.
     """
-    seen = {h.name for h in hyperparameters}
+    fields = {h.name for h in hyperparameters}
+    seen = {*fields}
     read = list(methods)
     names = {m.name for m in methods}
     for at, method in enumerate(methods):
-        special = method.name in SPECIAL[kind]
+        special, own = method.name in SPECIAL[kind], method.name in fields
         if method.name in seen:
             source.report(
                 method,
                 f"`{method.name}` is declared twice",
-                "The field needs another name than the method."
-                if special
-                else "",
-                fix=_field_renamed(source, method) if special else None,
+                "Give the field another name." if special and own else "",
+                fix=_field_renamed(source, method) if special and own else None,
             )
         elif (
             (kind, method.name) == (Kind.OPTIMIZER, "step")
