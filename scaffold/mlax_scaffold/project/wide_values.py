@@ -10,14 +10,10 @@ from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
+from mlax_scaffold.reader.remedies.made_of_numbers import of_numbers
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.remedies.pools import as_pool
-from mlax_scaffold.reader.remedies.widening import (
-    by_numpy,
-    narrowed,
-    of_numbers,
-    wide_operand,
-)
+from mlax_scaffold.reader.remedies.widening import by_numpy, narrowed, wide_operand
 from mlax_scaffold.reader.source import Source
 
 

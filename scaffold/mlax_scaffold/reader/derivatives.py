@@ -187,15 +187,25 @@ def given_rules(
         try:
             wrapper = check_wrapper(decorator, meanings)
         except Refused:
+            cached = _is_cache(decorator, meanings)
             source.report(
                 decorator,
                 f"`{node.name}`, beside the definition, has a decorator",
-                f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
+                "Remove it: it is called where a layer is compiled, and seldom then."
+                if cached
+                else f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
                 "`jax.jit` is the caller's. There may be `jax.custom_vjp`, "
                 "`jax.custom_jvp`, and `jax.checkpoint`.",
-                fix=_applied(source, decorator, node, meanings),
+                fix=undecorated(source, decorator)
+                if cached
+                else _applied(source, decorator, node, meanings),
             )
     return wrapper if wrapper in RULES else "", owner
+
+
+def _is_cache(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return meaning(called, meanings) in _CACHES
 
 
 def _applied(
@@ -204,10 +214,7 @@ def _applied(
     node: ast.FunctionDef,
     meanings: Mapping[str, str],
 ) -> Fix | None:
-    """A transformation of jax, called where the function is used; a cache goes; none of anything else."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    if meaning(called, meanings) in _CACHES:
-        return undecorated(source, decorator)
+    """A transformation of jax, called where the function is used; none of anything else."""
     match decorator:
         case ast.Call(args=[inner]):
             made = meaning(inner, meanings)

@@ -1240,9 +1240,7 @@ def test_an_array_that_is_an_input_is_like_what_stands_in_its_place():
     text = text.replace("state.memory", "state").replace("state.count", "state")
     edits = edits_of(text.replace("{begun}", "jnp.zeros((b, d), x.dtype)"), "nn")
     assert ': Float["b dim"] | None' in edits
-    edits = edits_of(
-        text.replace("{begun}", "(jnp.zeros((b, d)), jnp.ones(t))"), "nn"
-    )
+    edits = edits_of(text.replace("{begun}", "(jnp.zeros((b, d)), jnp.ones(t))"), "nn")
     assert ': tuple[Float["b dim"], Float["t"]] | None' in edits
 
 
@@ -1285,9 +1283,11 @@ def test_layers_of_the_library_are_known_by_the_names_of_its_package():
     assert ': Float["*batch dim"]' not in edits_of(other, "nn")
 
 
-CALLED_TWICE = PAIR.replace("{lengths}", "").replace(
-    'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))', "jnp.dot(x, y.T)"
-) + '''
+CALLED_TWICE = (
+    PAIR.replace("{lengths}", "").replace(
+        'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))', "jnp.dot(x, y.T)"
+    )
+    + '''
 
 class Induced(Layer):
     """Calls it with weights, and with what it is given."""
@@ -1303,6 +1303,7 @@ class Induced(Layer):
         h = self.first(self.points, x)
         return self.second(x, h)
 '''
+)
 
 
 def test_axes_that_two_calls_give_are_two():
@@ -1313,8 +1314,24 @@ def test_axes_that_two_calls_give_are_two():
 
 
 def test_what_stands_before_the_last_axis_is_open_behind_an_ellipsis():
-    text = PAIR.replace("x, y", "x").replace("{lengths}", "").replace(
-        'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))',
-        "x[..., ::2] - x[..., 1::2]",
+    text = (
+        PAIR.replace("x, y", "x")
+        .replace("{lengths}", "")
+        .replace(
+            'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))',
+            "x[..., ::2] - x[..., 1::2]",
+        )
     )
     assert ': Float["*batch dim"]' in edits_of(text, "nn")
+
+
+def test_what_is_joined_with_an_array_that_is_made_has_its_other_axes():
+    text = PAIR.replace("{lengths}", "far = jnp.full((1, 3), 9.0)").replace(
+        'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))',
+        "jnp.concatenate([x, far]), jnp.concatenate([y, jnp.zeros((1, self.dim))])",
+    )
+    edits = edits_of(text, "nn")
+    assert [e for e in edits if "Float" in e] == [
+        ': Float["batch 3"]',
+        ': Float["batch dim"]',
+    ]

@@ -1,8 +1,8 @@
 """The types of inputs that have none, from what reads them.
 
 `evidence` walks the methods, `described` reads what is written of them, `layers` says what a layer that is
-called takes, `sizes` writes sizes as shapes do, `carries` reads what a cell begins with, `begun` what stands in
-the place of an input that is not given, and `known` gathers what each input is.
+called takes, `sizes` writes sizes as shapes do, `carries` reads what a cell begins with,
+`begun` what stands in the place of an input that is not given, and `known` gathers what each input is.
 """
 
 from __future__ import annotations
@@ -61,11 +61,9 @@ def begun_fields(
         method: one that has the NamedTuple as an input.
         name: of the NamedTuple.
     """
-    for scope, _, part in _read(source, method):
-        fields = fields_of_tuple(Scope(source.tree), name)
-        plain = {f for f, s in fields.items() if not _is_typed(s.annotation)}
-        if not plain:
-            return []
+    fields = fields_of_tuple(Scope(source.tree), name)
+    plain = {f for f, s in fields.items() if not _is_typed(s.annotation)}
+    for scope, _, _ in _read(source, method) if plain else ():
         types = types_of_fields(scope, name, lambda m: _first(source, m, ""))
         return [(fields[f].annotation, t) for f, t in types.items() if f in plain]
     return []
@@ -133,26 +131,22 @@ def _said(source: Source, scope: Scope, method: ast.FunctionDef) -> str:
     return said
 
 
-def _as_called(
-    source: Source, scope: Scope, method: ast.FunctionDef, name: str
-) -> str:
+def _as_called(source: Source, scope: Scope, method: ast.FunctionDef, name: str) -> str:
     """What the classes beside it give for an input as they get it themselves; empty where none does.
 
     Axes that another call gave an input before it are others, of other names.
     """
     taken: set[str] = set()
     first: ast.Call | None = None
-    for arg in (a.arg for a in parameters(method)):
+    for argument in parameters(method):
+        arg = argument.arg
         text, call = _given(source, scope, arg)
-        free = {w for w in re.findall(r"[A-Za-z_]\w*", text.partition('"')[2])}
+        free = set(re.findall(r"[A-Za-z_]\w*", text.partition('"')[2]))
         free -= {*scope.fields}
         if arg == name:
-            own = free & taken if call is not first else set()
-            return re.sub(
-                r"(?<![#\w])[A-Za-z_]\w*",
-                lambda w: f"{name}_{w[0]}" if w[0] in own else w[0],
-                text,
-            )
+            for word in free & taken if call is not first else ():
+                text = re.sub(rf"(?<![#\w]){word}(?!\w)", f"{name}_{word}", text)
+            return text
         first, taken = first or call, taken | free
     return ""
 

@@ -1,4 +1,4 @@
-"""The type of an input that a method begins where it is not given: `if state is None: state = State(jnp.zeros(...))`."""
+"""The type of an input by what stands in its place: `if state is None: state = State(jnp.zeros(...))`."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def _begun(method: ast.FunctionDef, name: str) -> ast.expr | None:
             ) if asked == target == name and is_none(none):
                 found.append(value)
             case ast.IfExp(
-                test=ast.Compare(
-                    left=ast.Name(id=asked), ops=[op], comparators=[none]
-                ),
+                test=ast.Compare(left=ast.Name(id=asked), ops=[op], comparators=[none]),
                 body=body,
                 orelse=otherwise,
             ) if asked == name and is_none(none) and isinstance(op, ast.Is | ast.IsNot):

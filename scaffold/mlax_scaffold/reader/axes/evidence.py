@@ -199,7 +199,7 @@ class Evidence:
             case ast.Call():
                 operations.cast(node, self.alias)
                 self.sums.tell(node, self.alias)
-                self.joins.tell(node, self.alias)
+                self.joins.tell(node, self.alias, self.scope)
                 self._call(node)
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
                 operations.are_logical((left, right), self.alias)

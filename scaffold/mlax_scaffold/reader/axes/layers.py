@@ -66,7 +66,9 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
             if (alias.asname or alias.name) == name:
                 place = tuple((statement.module or "").split(".")[-2:])
                 # As in what generated code is called with: `from mlax.nn import Linear`.
-                if place[-1] in ("spec", *_of_generated(place)) and (module_of := home(alias.name)):
+                if place[-1] in ("spec", *_of_generated(place)) and (
+                    module_of := home(alias.name)
+                ):
                     place = tuple(module_of.split(".")[-2:])
                 module = _library(*place) if len(place) == 2 else None
                 found = module and Scope(module).classes.get(alias.name)

@@ -15,8 +15,8 @@ def tell_apart(
 ) -> None:
     """Note of each input what axes of those before it are called, and are none of its own.
 
-    Those of masks and indices are like the one that is called so, where there is one. Two inputs whose lengths
-    the code calls otherwise, `n, m = x.shape[0], y.shape[0]`, are not as long.
+    Those of masks and indices are like the one that is called so, where there is one. Two inputs whose
+    lengths the code calls otherwise, `n, m = x.shape[0], y.shape[0]`, are not as long.
     """
     words: set[str] = set()
     before: list[Known] = []

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.reader.axes import begun_fields, type_of
-from mlax_scaffold.reader.remedies.types import annotated, needed, one_beside
+from mlax_scaffold.reader.remedies.types import annotated, beside, needed
 from mlax_scaffold.reader.source import Source
 
 
@@ -24,7 +24,8 @@ def with_fields(
     """
     guessed = type_of(source, function, arg.arg)
     fix = annotated(source, arg, default, guessed)
-    name = one_beside(source, arg.annotation) if arg.annotation else guessed
+    written = arg.annotation and beside(source, arg.annotation)
+    name = (written or "").removesuffix(" | None") if arg.annotation else guessed
     fields = begun_fields(source, function, name) if name.isidentifier() else []
     if not fields:
         return fix

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from mlax_scaffold.errors import Edit, Fix
-from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.given_dtype import handed_dtype
 from mlax_scaffold.reader.checks.likeness import exact_arguments
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.checks.widening import UNTYPED
+from mlax_scaffold.reader.remedies.made_of_numbers import by_numpy_alone, is_number
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.same_dtype import of_same_dtype, other_dtype
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -37,21 +37,9 @@ def wide_operand(
     if place is None or place >= len(operands):
         return None
     # A number has no dtype of its own: what it meets is wide.
-    others = [o for o in operands if not _is_number(o, numbers)]
-    number = _is_number(operands[place], numbers) and len(others) == 1
+    others = [o for o in operands if not is_number(o, numbers)]
+    number = is_number(operands[place], numbers) and len(others) == 1
     return others[0] if number else operands[place]
-
-
-def of_numbers(node: ast.AST, numbers: Collection[str]) -> bool:
-    """Whether it is an array that a function makes of numbers alone, as `jnp.hanning(frame)` does."""
-    match node:
-        case ast.Call(func=ast.Attribute(), args=[*args], keywords=[]):
-            return bool(args) and all(_is_number(a, numbers) for a in args)
-    return False
-
-
-def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
-    return isinstance(node, ast.Constant) or dotted(node) in numbers
 
 
 def _is_setting(node: ast.expr) -> bool:
@@ -109,22 +97,9 @@ def narrowed(
     for call in (operand, *outer):
         if isinstance(call, ast.Call) and dtype in map(source.text_of, call.args):
             return None  # it is cast, and what is wide is something else
-    made, needed = source.text_of(operand), (jnp,)
-    if _is_also_of_numpy(source, operand):
-        numpy = of_jax(source, "np")
-        made = numpy.bound + made.removeprefix(jnp.bound)
-        needed = (jnp, numpy)
+    made, needed = by_numpy_alone(source, operand)
     text = f"{jnp.bound}.asarray({made}, {dtype})"
-    return Fix((*edits, source.edit(operand, text)), needed)
-
-
-def _is_also_of_numpy(source: Source, operand: ast.expr) -> bool:
-    """Whether NumPy makes the same of hyperparameters alone, which jax.numpy computes in a dtype of its own."""
-    if not of_numbers(operand, hyperparameters(source.tree, operand)):
-        return False
-    name = dotted(operand.func) if isinstance(operand, ast.Call) else None
-    module, _, function = (name or "").rpartition(".")
-    return module == of_jax(source, "jnp").bound and function in ALSO_OF_NUMPY
+    return Fix((*edits, source.edit(operand, text)), (jnp, *needed))
 
 
 def of_chosen_numbers(source: Source) -> Fix | None:
