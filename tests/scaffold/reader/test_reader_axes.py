@@ -1306,8 +1306,11 @@ class Induced(Layer):
 )
 
 
-def test_axes_that_two_calls_give_are_two():
-    assert edits_of(CALLED_TWICE, "nn")[-2:] == [
+@pytest.mark.parametrize("package", ["mlax.nn", "torch.nn"])
+def test_axes_that_two_calls_give_are_two(package: str):
+    text = CALLED_TWICE.replace("mlax.nn", package)
+    text = text.replace("x, y.T", "self.norm(x), self.other(y).T")
+    assert edits_of(text, "nn")[-2:] == [
         ': Float["n dim"]',
         ': Float["y_n dim"]',
     ]

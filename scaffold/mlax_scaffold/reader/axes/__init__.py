@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.reader.axes import ranks
 from mlax_scaffold.reader.axes.begun import begun, fields_of_tuple, types_of_fields
@@ -24,6 +24,8 @@ from mlax_scaffold.reader.source import Source, parsed, self_attribute
 
 ANY = 'Float["..."]'
 """The type of an input of which nothing is known."""
+_OPEN = 'Float["*batch'
+"""How the type of an input begins that has any number of axes."""
 
 
 def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
@@ -38,8 +40,9 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
             return carry
         if scope.owner and not known.told and _is_block(scope.owner):
             return "PyTree"
-        open_ = not known.told and known.kind == "Float" and known.like is None
-        if open_ and (text := _as_called(source, scope, part, name)):
+        open_ = known.kind == "Float" and known.like is None
+        alone = not known.told or _is_untied(known, inputs.values(), scope)
+        if open_ and alone and (text := _as_called(source, scope, part, name)):
             return text
         others = [k.annotation(scope.fields) for k in inputs.values()]
         return _told_apart(known.annotation(scope.fields), others, part)
@@ -129,6 +132,13 @@ def _said(source: Source, scope: Scope, method: ast.FunctionDef) -> str:
     if scope.owner is not None and method.name == "forward":
         said += "\n" + (ast.get_docstring(scope.owner) or "")
     return said
+
+
+def _is_untied(known: Known, inputs: Iterable[Known], scope: Scope) -> bool:
+    """Whether another input has any number of axes, too, which nothing says are those of this one."""
+    alike = [k for k in inputs if k.annotation(scope.fields).startswith(_OPEN)]
+    others = [k for k in alike if k is not known]
+    return len(others) < len(alike) and any(k.like is None for k in others)
 
 
 def _as_called(source: Source, scope: Scope, method: ast.FunctionDef, name: str) -> str:
