@@ -10,6 +10,7 @@ from mlax_scaffold.project.trial_failures import Failure, Frame
 from mlax_scaffold.reader.axes.sizes import hyperparameters
 from mlax_scaffold.reader.checks.scatters import report_scatter
 from mlax_scaffold.reader.origins import Origin, origin
+from mlax_scaffold.reader.remedies.made_of_numbers import of_numbers
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.remedies.pools import as_pool
 from mlax_scaffold.reader.remedies.widening import by_numpy, narrowed, wide_operand
@@ -44,10 +45,11 @@ def explained_widening(
     if isinstance(node, ast.Call) and any(map(_asks, ast.walk(node))):
         return []
     whole = failure.message == "array"
+    numbers = hyperparameters(source.tree, node)
     operand = (
         node
-        if whole or part
-        else wide_operand(node, failure.wide, hyperparameters(source.tree, node))
+        if whole or part or of_numbers(node, numbers)
+        else wide_operand(node, failure.wide, numbers)
     )
     met = node if failure.meets else None
     fix = by_numpy(source, node)

@@ -10,7 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.import_time import Refused, meaning
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.wrappers import RULES, check_wrapper, rule_of
-from mlax_scaffold.reader.remedies.classes import decorated
+from mlax_scaffold.reader.remedies.classes import decorated, undecorated
 from mlax_scaffold.reader.remedies.decorators import called_where_used
 from mlax_scaffold.reader.smooth import FORM, read_smooth_at
 from mlax_scaffold.reader.source import Source, dotted
@@ -152,6 +152,10 @@ def _is_number(node: ast.expr, meanings: Mapping[str, str]) -> bool:
     return False
 
 
+_CACHES = ("functools.cache", "functools.lru_cache")
+"""Decorators that change how fast a function is, and nothing else."""
+
+
 def is_function(decorator: ast.expr) -> bool:
     """Whether a decorator marks the spec of a function."""
     called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -183,15 +187,25 @@ def given_rules(
         try:
             wrapper = check_wrapper(decorator, meanings)
         except Refused:
+            cached = _is_cache(decorator, meanings)
             source.report(
                 decorator,
                 f"`{node.name}`, beside the definition, has a decorator",
-                f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
+                "Remove it: it is called where a layer is compiled, and seldom then."
+                if cached
+                else f"Use it where the function is called: `jax.vmap({node.name})(x)`; "
                 "`jax.jit` is the caller's. There may be `jax.custom_vjp`, "
                 "`jax.custom_jvp`, and `jax.checkpoint`.",
-                fix=_applied(source, decorator, node, meanings),
+                fix=undecorated(source, decorator)
+                if cached
+                else _applied(source, decorator, node, meanings),
             )
     return wrapper if wrapper in RULES else "", owner
+
+
+def _is_cache(decorator: ast.expr, meanings: Mapping[str, str]) -> bool:
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return meaning(called, meanings) in _CACHES
 
 
 def _applied(

@@ -14,9 +14,10 @@ from mlax_scaffold.model.definition import (
 )
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.unparsing import unparsed
-from mlax_scaffold.reader.axes import parts_of, type_of
+from mlax_scaffold.reader.axes import parts_of
 from mlax_scaffold.reader.checks.defaults import check_defaults, check_none
 from mlax_scaffold.reader.checks.sequences import PASSED
+from mlax_scaffold.reader.remedies.begun_inputs import with_fields
 from mlax_scaffold.reader.remedies.given_keys import as_drawn, as_input, draws
 from mlax_scaffold.reader.remedies.lengths import of_length
 from mlax_scaffold.reader.remedies.modes import told
@@ -326,7 +327,7 @@ def typed(
         return typed_dict(source, function, arg, parts)
     if draws(function, arg.arg):
         return as_input(source, function, arg, default)
-    return annotated(source, arg, default, type_of(source, function, arg.arg))
+    return with_fields(source, function, arg, default)
 
 
 def parameter(method: ast.FunctionDef, name: str) -> ast.AST:

@@ -230,7 +230,10 @@ def _variadic(shapes: Mapping[str, str]) -> set[str]:
 
 
 def _stretched(shapes: Mapping[str, str], contract: Contract[Any]) -> float:
-    """How often arrays get axes that they do not have, so that they fit others."""
+    """How often arrays get axes that they do not have, so that they fit others.
+
+    Where no input is one vector, those of one axis are weights and constants, which go with each row.
+    """
     jax.clear_caches()  # What is traced already tells nothing.
     # Where an input has any number of axes, it has one of them.
     numbers = {f"number of {n}": 1 for n in _variadic(shapes)}
@@ -240,7 +243,14 @@ def _stretched(shapes: Mapping[str, str], contract: Contract[Any]) -> float:
             _ = with_values(contract.make, numbers).forward
         except Exception:
             return 0.0
-    return float(sum("rank promotion" in str(w.message) for w in told))
+    vectors = any(len(s.split()) == 1 and "*" not in s for s in shapes.values())
+    found = [str(w.message) for w in told if "rank promotion" in str(w.message)]
+    return float(sum(vectors or not _of_a_vector(text) for text in found))
+
+
+def _of_a_vector(text: str) -> bool:
+    """Whether what is promoted has one axis: `for add on shapes (1, 3) (3,)`."""
+    return re.search(r"\(\d+,\)", text) is not None
 
 
 def _named(shapes: Mapping[str, str]) -> dict[str, str]:

@@ -712,6 +712,16 @@ WIDENED = {
         "x * table",
         "jnp.full((n,), sum(slopes(n).shape) / n, dtype=x.dtype)",
     ),
+    "Of numbers alone": (
+        "jnp.hanning(1)",
+        "x * table",
+        "table = jnp.asarray(np.hanning(1), x.dtype)",
+    ),
+    "In one branch": (
+        "jnp.full((n,), sum(slopes(n).shape) / n) if n else x",
+        "x * table",
+        "jnp.full((n,), sum(slopes(n).shape) / n, dtype=x.dtype) if n else x",
+    ),
     "In a loop": (
         "n",
         "lax.fori_loop(0, 2, lambda i, y: y * jnp.asarray(slopes(table)), x)",

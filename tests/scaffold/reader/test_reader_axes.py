@@ -1177,3 +1177,171 @@ def distance(a, b, cost=1.0):
     edits = edits_of(text, "functional")
     assert 'Int["n"]' in "".join(edits)
     assert not any(".dtype" in edit for edit in edits)
+
+
+MEMORY = '''from typing import NamedTuple, Optional
+import jax
+import jax.numpy as jnp
+from mlax_scaffold.spec import Layer, Size, trainable, zeros
+
+
+class State(NamedTuple):
+    shift: jax.Array  # of the last step
+    memory: jax.Array
+    count: jax.Array
+
+
+class Example(Layer):
+    """A layer with a state."""
+
+    dim: Size
+    heads: Size = 2
+
+    def setup(self):
+        self.kernel = trainable(zeros, (self.dim, self.dim))
+
+    def initial_state(self, batch, dtype):
+        head = self.dim // self.heads
+        return State(jnp.zeros((batch, 4)), jnp.zeros((batch, head)), jnp.zeros(4))
+
+    def forward(self, x, {state}):
+        b, t, d = x.shape
+        n = d // self.heads
+        if state is None:
+            state = {begun}
+        y = x @ self.kernel + state.shift[:, None]
+        return y, State(x[:, -1], state.memory, state.count + t)
+'''
+BEGUN = (
+    "State(jnp.zeros((b, d), x.dtype), jnp.zeros((b, self.heads, n, n)),"
+    " count=jnp.zeros((), jnp.int32))"
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        ("state=None", ": State | None"),
+        ("state: Optional[State] = None", "State | None"),
+    ],
+)
+def test_a_state_that_is_an_input_is_what_stands_in_its_place(state: str, text: str):
+    edits = edits_of(MEMORY.replace("{state}", state).replace("{begun}", BEGUN), "nn")
+    assert text in edits
+    fields = [e for e in edits if e.startswith(("Float", "Int"))]
+    assert fields == [
+        'Float["b dim"]',
+        'Float["b heads dim//heads dim//heads"]',
+        'Int[""]',
+    ]
+
+
+def test_a_state_may_be_begun_by_a_method():
+    made = MEMORY.replace("{state}", "state=None")
+    edits = edits_of(made.replace("{begun}", "self.initial_state(b, x.dtype)"), "nn")
+    assert ": State | None" in edits
+
+
+def test_an_array_that_is_an_input_is_like_what_stands_in_its_place():
+    text = MEMORY.replace("{state}", "state=None").replace("state.shift", "state")
+    text = text.replace("state.memory", "state").replace("state.count", "state")
+    edits = edits_of(text.replace("{begun}", "jnp.zeros((b, d), x.dtype)"), "nn")
+    assert ': Float["b dim"] | None' in edits
+    edits = edits_of(text.replace("{begun}", "(jnp.zeros((b, d)), jnp.ones(t))"), "nn")
+    assert ': tuple[Float["b dim"], Float["t"]] | None' in edits
+
+
+PAIR = '''import jax
+import jax.numpy as jnp
+from mlax.nn import LayerNorm, Linear
+from mlax_scaffold.spec import Float, Layer, Size, trainable, zeros
+
+
+class Pair(Layer):
+    """Attends from one sequence to another."""
+
+    dim: Size
+
+    def setup(self):
+        self.norm = LayerNorm(self.dim)
+        self.other = LayerNorm(self.dim)
+
+    def forward(self, x, y):
+        {lengths}
+        return jnp.einsum("nd,md->nm", self.norm(x), self.other(y))
+'''
+
+
+def test_inputs_whose_lengths_have_two_names_are_not_as_long():
+    two = PAIR.replace("{lengths}", "n, m = x.shape[0], y.shape[0]")
+    assert {': Float["batch dim"]', ': Float["m dim"]'} <= {*edits_of(two, "nn")}
+    one = PAIR.replace("einsum", "add").replace(
+        "{lengths}", "n = x.shape[0]\n        k = y.shape[0] // n"
+    )
+    assert not any("k dim" in edit for edit in edits_of(one, "nn"))
+
+
+def test_layers_of_the_library_are_known_by_the_names_of_its_package():
+    text = PAIR.replace("{lengths}", "")
+    text = text.replace('jnp.einsum("nd,md->nm", self.norm(x), self.other(y))', "{}")
+    called = text.replace("{}", "self.norm(x), self.other(y)")
+    assert edits_of(called, "nn").count(': Float["*batch dim"]') == 2
+    other = called.replace("from mlax.nn", "from torch.nn")
+    assert ': Float["*batch dim"]' not in edits_of(other, "nn")
+
+
+CALLED_TWICE = (
+    PAIR.replace("{lengths}", "").replace(
+        'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))', "jnp.dot(x, y.T)"
+    )
+    + '''
+
+class Induced(Layer):
+    """Calls it with weights, and with what it is given."""
+
+    dim: Size
+
+    def setup(self):
+        self.points = trainable(zeros, (3, self.dim))
+        self.first = Pair(self.dim)
+        self.second = Pair(self.dim)
+
+    def forward(self, x: Float["n dim"]) -> Float["..."]:
+        h = self.first(self.points, x)
+        return self.second(x, h)
+'''
+)
+
+
+@pytest.mark.parametrize("package", ["mlax.nn", "torch.nn"])
+def test_axes_that_two_calls_give_are_two(package: str):
+    text = CALLED_TWICE.replace("mlax.nn", package)
+    text = text.replace("x, y.T", "self.norm(x), self.other(y).T")
+    assert edits_of(text, "nn")[-2:] == [
+        ': Float["n dim"]',
+        ': Float["y_n dim"]',
+    ]
+
+
+def test_what_stands_before_the_last_axis_is_open_behind_an_ellipsis():
+    text = (
+        PAIR.replace("x, y", "x")
+        .replace("{lengths}", "")
+        .replace(
+            'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))',
+            "x[..., ::2] - x[..., 1::2]",
+        )
+    )
+    assert ': Float["*batch dim"]' in edits_of(text, "nn")
+
+
+def test_what_is_joined_with_an_array_that_is_made_has_its_other_axes():
+    text = PAIR.replace("{lengths}", "far = jnp.full((1, 3), 9.0)").replace(
+        'jnp.einsum("nd,md->nm", self.norm(x), self.other(y))',
+        "jnp.concatenate([x, far]), jnp.concatenate([y, jnp.zeros((1, self.dim))])",
+    )
+    edits = edits_of(text, "nn")
+    assert [e for e in edits if "Float" in e] == [
+        ': Float["batch 3"]',
+        ': Float["batch dim"]',
+    ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
 
 from mlax_scaffold.reader.axes.trying import shapes_to_try
@@ -173,3 +174,22 @@ def test_ties_that_the_code_does_not_ask_for_are_given_up():
 @pytest.mark.parametrize("sizes", [{"y__batch": "x__batch"}, None])
 def test_ties_that_it_asks_for_stay(sizes: Mapping[str, str] | None):
     assert loosened(sizes) == {}
+
+
+def test_weights_of_one_axis_go_with_each_row_of_what_is_no_vector():
+    weight = jnp.ones(3)
+
+    def made(shape: tuple[int, ...]) -> Any:
+        def make(pick: Any) -> Any:
+            return SimpleNamespace(
+                forward=jnp.ones(shape) * weight + weight * weight - weight
+            )
+
+        return make
+
+    def contract_of(shapes: Mapping[str, str]) -> Any:
+        return SimpleNamespace(make=made((2, 3) if " " in shapes["x"] else (3,)))
+
+    given = {"x": ["x__batch x__features", "x__features"]}
+    found = plainest(given, contract_of, lambda c: {"x__features": "len(levels)"})
+    assert found == {"x": "batch len(levels)"}

@@ -1,17 +1,19 @@
 """The types of inputs that have none, from what reads them.
 
 `evidence` walks the methods, `described` reads what is written of them, `layers` says what a layer that is
-called takes, `sizes` writes sizes as shapes do, `carries` reads what a cell begins with, and `known` gathers
-what each input is.
+called takes, `sizes` writes sizes as shapes do, `carries` reads what a cell begins with,
+`begun` what stands in the place of an input that is not given, and `known` gathers what each input is.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from mlax_scaffold.reader.axes import ranks
+from mlax_scaffold.reader.axes.begun import begun, fields_of_tuple, types_of_fields
+from mlax_scaffold.reader.axes.calls import parameters
 from mlax_scaffold.reader.axes.carries import carried
 from mlax_scaffold.reader.axes.described import text_above
 from mlax_scaffold.reader.axes.evidence import Evidence
@@ -22,6 +24,8 @@ from mlax_scaffold.reader.source import Source, parsed, self_attribute
 
 ANY = 'Float["..."]'
 """The type of an input of which nothing is known."""
+_OPEN = 'Float["*batch'
+"""How the type of an input begins that has any number of axes."""
 
 
 def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
@@ -30,12 +34,15 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
         known = inputs.get(name)
         if known is None:
             continue
-        if carry := carried(scope, part, name, _first(source, part, name)):
+        first = _first(source, part, name)
+        carry = carried(scope, part, name, first) or begun(scope, part, name, first)
+        if carry:
             return carry
         if scope.owner and not known.told and _is_block(scope.owner):
             return "PyTree"
-        open_ = not known.told and known.kind == "Float" and known.like is None
-        if open_ and (text := _as_called(source, scope, name)):
+        open_ = known.kind == "Float" and known.like is None
+        alone = not known.told or _is_untied(known, inputs.values(), scope)
+        if open_ and alone and (text := _as_called(source, scope, part, name)):
             return text
         others = [k.annotation(scope.fields) for k in inputs.values()]
         return _told_apart(known.annotation(scope.fields), others, part)
@@ -45,6 +52,29 @@ def type_of(source: Source, method: ast.FunctionDef, name: str) -> str:
 def known_of(source: Source, method: ast.FunctionDef) -> Mapping[str, Known]:
     """What the body of a method or a function says of its inputs, by name."""
     return next((inputs for _, inputs, _ in _read(source, method)), {})
+
+
+def begun_fields(
+    source: Source, method: ast.FunctionDef, name: str
+) -> list[tuple[ast.expr, str]]:
+    """The fields of a NamedTuple without the types of arrays, and the types that what makes it says.
+
+    Args:
+        source: the spec.
+        method: one that has the NamedTuple as an input.
+        name: of the NamedTuple.
+    """
+    fields = fields_of_tuple(Scope(source.tree), name)
+    plain = {f for f, s in fields.items() if not _is_typed(s.annotation)}
+    for scope, _, _ in _read(source, method) if plain else ():
+        types = types_of_fields(scope, name, lambda m: _first(source, m, ""))
+        return [(fields[f].annotation, t) for f, t in types.items() if f in plain]
+    return []
+
+
+def _is_typed(annotation: ast.expr) -> bool:
+    """Whether a type is told with a shape."""
+    return any(isinstance(n, ast.Constant) and n.value for n in ast.walk(annotation))
 
 
 def _first(source: Source, method: ast.FunctionDef, name: str) -> str:
@@ -104,8 +134,35 @@ def _said(source: Source, scope: Scope, method: ast.FunctionDef) -> str:
     return said
 
 
-def _as_called(source: Source, scope: Scope, name: str) -> str:
-    """What the classes beside it give for an input as they get it themselves; empty where none does."""
+def _is_untied(known: Known, inputs: Iterable[Known], scope: Scope) -> bool:
+    """Whether another input has any number of axes, too, which nothing says are those of this one."""
+    alike = [k for k in inputs if k.annotation(scope.fields).startswith(_OPEN)]
+    others = [k for k in alike if k is not known]
+    return len(others) < len(alike) and any(k.like is None for k in others)
+
+
+def _as_called(source: Source, scope: Scope, method: ast.FunctionDef, name: str) -> str:
+    """What the classes beside it give for an input as they get it themselves; empty where none does.
+
+    Axes that another call gave an input before it are others, of other names.
+    """
+    taken: set[str] = set()
+    first: ast.Call | None = None
+    for argument in parameters(method):
+        arg = argument.arg
+        text, call = _given(source, scope, arg)
+        free = set(re.findall(r"[A-Za-z_]\w*", text.partition('"')[2]))
+        free -= {*scope.fields}
+        if arg == name:
+            for word in free & taken if call is not first else ():
+                text = re.sub(rf"(?<![#\w]){word}(?!\w)", f"{name}_{word}", text)
+            return text
+        first, taken = first or call, taken | free
+    return ""
+
+
+def _given(source: Source, scope: Scope, name: str) -> tuple[str, ast.Call | None]:
+    """The type of what a class beside it gives for an input, and the call that does."""
     for other in scope.classes.values():
         outer = Scope(scope.module, other)
         part = outer.methods.get("forward")
@@ -114,15 +171,16 @@ def _as_called(source: Source, scope: Scope, name: str) -> str:
         evidence = Evidence(outer, said=_said(source, outer, part))
         inputs = evidence.of(part)
         written = {a.arg: a.annotation for a in part.args.args}
-        for layer, parameter, given in evidence.handed:
+        for layer, parameter, given, call in evidence.handed:
             if layer.node is not scope.owner or parameter != name:
                 continue
             if type_ := written.get(given):
-                return _renamed(ast.unparse(type_).replace("'", '"'), outer, layer)
+                text = _renamed(ast.unparse(type_).replace("'", '"'), outer, layer)
+                return text, call
             if inputs[given].told:
                 text = inputs[given].annotation(outer.fields)
-                return _renamed(text, outer, layer)
-    return ""
+                return _renamed(text, outer, layer), call
+    return "", None
 
 
 def _renamed(text: str, outer: Scope, layer: Layer) -> str:

@@ -1,4 +1,4 @@
-"""The type of a cell's carry, by what `initial_carry` makes."""
+"""The type of a cell's carry, by what `initial_carry` makes; and what arrays are that code begins with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.reader.axes.operations import integer
-from mlax_scaffold.reader.axes.sizes import Scope
+from mlax_scaffold.reader.axes.sizes import SIGNS, Scope, computed
 
 _MADE = ("empty", "full", "ones", "zeros")
 """Functions that make an array of a shape, which is their first argument."""
@@ -39,11 +39,11 @@ def carried(scope: Scope, method: ast.FunctionDef, name: str, first: str) -> str
     ]
     if len(given) != 2 or len(returned) != 1 or returned[0] is None:
         return None
-    reader = _Reader(scope, _locals(making), given[0], given[1], _words(first))
+    reader = Begins(scope, bound_once(making), given[0], given[1], words_of(first))
     return reader.type(returned[0])
 
 
-def _locals(function: ast.FunctionDef) -> dict[str, ast.expr]:
+def bound_once(function: ast.FunctionDef) -> dict[str, ast.expr]:
     """The values of names that are bound once, also `a, b = ...` element by element."""
     found: dict[str, list[ast.expr | None]] = {}
     for node in ast.walk(function):
@@ -68,7 +68,7 @@ def _locals(function: ast.FunctionDef) -> dict[str, ast.expr]:
     return {n: v[0] for n, v in found.items() if len(v) == 2 and v[0] is not None}
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words_of(text: str) -> tuple[str, ...]:
     """The axes of the type of one array; none of any other type."""
     match ast.parse(text, mode="eval").body:
         case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=str(shape))):
@@ -77,7 +77,9 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class Begins:
+    """Reads the types of arrays off what makes them."""
+
     scope: Scope
     locals: Mapping[str, ast.expr]
     shape: str
@@ -123,7 +125,7 @@ class _Reader:
 
     def _inside(
         self, name: str, given: list[ast.expr]
-    ) -> tuple[_Reader, ast.expr] | None:
+    ) -> tuple[Begins, ast.expr] | None:
         """What a lambda returns that is bound to a name, read with what it is given."""
         match self.locals.get(name):
             case ast.Lambda(args=args, body=body):
@@ -204,7 +206,16 @@ class _Reader:
                 open_ = any(word.startswith(("*", ".")) for word in passed)
                 return None if open_ else [words[place]]
         size = self.scope.size(node)
-        return [size] if size else None
+        return [size] if size else self._of_axes(node, depth)
+
+    def _of_axes(self, node: ast.expr, depth: int) -> list[str] | None:
+        """What sizes of which one is an axis make."""
+        match node:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
+                sides = [self._axis(part, depth + 1) or [""] for part in (left, right)]
+                made = computed([side[0] for side in sides], SIGNS[type(op)])
+                return [made] if made else None
+        return None
 
 
 def _counted(axes: list[str], upper: int | None) -> bool:

@@ -50,8 +50,8 @@ class Evidence:
     sums: Sums = field(default_factory=Sums)
     reduced: Reduced = field(default_factory=Reduced)
     joins: Joins = field(default_factory=Joins)
-    handed: list[tuple[Layer, str, str]] = field(default_factory=list)
-    """Inputs that layers are given as they are: the layer, its parameter, and the name of the input."""
+    handed: list[tuple[Layer, str, str, ast.Call]] = field(default_factory=list)
+    """Inputs that layers are given as they are: the layer, its parameter, the name of the input, the call."""
 
     def of(self, function: ast.FunctionDef) -> dict[str, Known]:
         """The inputs of a method or a function, by name."""
@@ -70,7 +70,7 @@ class Evidence:
             known.settle()
             if known.stretched:
                 known.follows(next(iter(found.values())), 1)
-        tell_apart(found.values(), self.scope.fields)
+        tell_apart(function, found.values(), self.scope.fields)
         return found
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -202,7 +202,7 @@ class Evidence:
             case ast.Call():
                 operations.cast(node, self.alias)
                 self.sums.tell(node, self.alias)
-                self.joins.tell(node, self.alias)
+                self.joins.tell(node, self.alias, self.scope)
                 self._call(node)
             case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
                 operations.are_logical((left, right), self.alias)
@@ -338,7 +338,7 @@ class Evidence:
                 if alias is None or alias.extra < 0:
                     continue
                 if not alias.extra and alias.whole:
-                    self.handed.append((layer, parameter.arg, alias.known.name))
+                    self.handed.append((layer, parameter.arg, alias.known.name, node))
                 if annotation is not None:
                     if alias.extra or alias.whole:
                         tell(self.scope, layer, annotation, alias.known, alias.extra)

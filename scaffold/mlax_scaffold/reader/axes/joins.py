@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import Find, integer, joined
+from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted
 
 _RESIZED = ("repeat", "resize")
 """What leaves the number of axes, and gives some of them other sizes."""
+_MADE = ("empty", "full", "ones", "zeros")
+"""What makes an array of a shape."""
 _CHANNELS = 1
 """The axis of channels that stand behind the batch."""
 
@@ -48,6 +51,7 @@ class Joins:
         self._found: dict[ast.expr, Join] = {}
         self._named: dict[str, Join] = {}
         self._resized: dict[str, _Part] = {}
+        self._shapes: dict[str, list[ast.expr]] = {}
         self._made: list[Join] = []
         self._told: dict[Join, tuple[str, ...]] = {}
 
@@ -56,6 +60,9 @@ class Joins:
         join, part = self.of(value, find), self._part(value, find)
         self._named.pop(name, None)
         self._resized.pop(name, None)
+        self._shapes.pop(name, None)
+        if shape := _shape(value):
+            self._shapes[name] = shape
         if join is not None:
             self._named[name] = join
         if part.resized:
@@ -72,9 +79,11 @@ class Joins:
             self._found[node] = Join(tuple(self._part(p, find) for p in parts), axis)
         return self._found[node]
 
-    def tell(self, call: ast.Call, find: Find) -> None:
+    def tell(self, call: ast.Call, find: Find, scope: Scope) -> None:
         """Note what is joined, and which axes an input has that gets other sizes."""
         join = self.of(call, find)
+        if join is not None:
+            self._beside_made(call, join, scope)
         if join is not None and len({id(p.known) for p in join.inputs}) > 1:
             self._made.append(join)
         part = self._part(call, find)
@@ -83,6 +92,19 @@ class Joins:
             if isinstance(shape, ast.Tuple):
                 part.known.has(len(shape.elts))
             part.known.at(max(part.resized))
+
+    def _beside_made(self, call: ast.Call, join: Join, scope: Scope) -> None:
+        """An input has the axes of an array that is made, `jnp.zeros((1, 3))`, but for that of the join."""
+        parts, _ = joined(call) or ([], None)
+        inputs = [part.known for part in join.parts if part.known]
+        for part in parts:
+            name = part.id if isinstance(part, ast.Name) else ""
+            made = self._shapes.get(name) or _shape(part)
+            for known in inputs if made else ():
+                known.has(len(made))
+                for axis, size in enumerate(made):
+                    if axis not in (join.axis, join.axis + len(made)):
+                        known.call(axis, scope.size(size))
 
     def given(self, join: Join, words: Sequence[str]) -> None:
         """A layer takes what is joined, as inputs of that shape."""
@@ -199,3 +221,13 @@ def _is_called(part: _Part, size: str, axis: int) -> bool:
 
 def _last_name(function: ast.expr) -> str:
     return (dotted(function) or "").rpartition(".")[2]
+
+
+def _shape(node: ast.expr) -> list[ast.expr]:
+    """The sizes of an array that is made of one number; none of anything else."""
+    match node:
+        case ast.Call(func=made, args=[ast.Tuple(elts=sizes), *_]) if (
+            _last_name(made) in _MADE
+        ):
+            return sizes
+    return []

@@ -65,12 +65,20 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
                 return (found, module) if found and module else None
             if (alias.asname or alias.name) == name:
                 place = tuple((statement.module or "").split(".")[-2:])
-                if place[-1] == "spec" and (module_of := home(alias.name)):
+                # As in what generated code is called with: `from mlax.nn import Linear`.
+                if place[-1] in ("spec", *_of_generated(place)) and (
+                    module_of := home(alias.name)
+                ):
                     place = tuple(module_of.split(".")[-2:])
                 module = _library(*place) if len(place) == 2 else None
                 found = module and Scope(module).classes.get(alias.name)
                 return (found, module) if found and module else None
     return None
+
+
+def _of_generated(place: tuple[str, ...]) -> tuple[str, ...]:
+    """The section of the library that a module is, or the specs of it."""
+    return place[-1:] if place[0] in ("mlax", "specs") else ()
 
 
 @cache

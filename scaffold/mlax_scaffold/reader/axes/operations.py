@@ -112,12 +112,18 @@ def indexed(known: Known, index: ast.expr, extra: int) -> None:
     count = len(taken)
     if count == 1 < len(parts) and ast.unparse(taken[0]) == "...":
         known.stretched = True
-    elif any(isinstance(p, ast.Constant) and p.value is ... for p in parts):
-        known.at(-max(count - 1 - extra, 1))
+    elif any(map(_is_open, parts)):
+        # Before those that are taken behind `...`, there are any number, or none.
+        note = known.from_end if _is_open(parts[0]) else known.at
+        note(-max(count - 1 - extra, 1))
     elif len(parts) > 1 and all(map(is_whole, taken)):
         known.has(count - extra)
     elif len(parts) > 1:
         known.at(count - 1, front=True)
+
+
+def _is_open(part: ast.expr) -> bool:
+    return isinstance(part, ast.Constant) and part.value is ...
 
 
 def added_at_end(index: list[ast.expr]) -> int:

@@ -10,14 +10,21 @@ from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import Find, is_new, is_whole
 
 
-def tell_apart(inputs: Iterable[Known], fields: Collection[str]) -> None:
+def tell_apart(
+    function: ast.FunctionDef, inputs: Iterable[Known], fields: Collection[str]
+) -> None:
     """Note of each input what axes of those before it are called, and are none of its own.
 
-    Those of masks and indices are like the one that is called so, where there is one.
+    Those of masks and indices are like the one that is called so, where there is one. Two inputs whose
+    lengths the code calls otherwise, `n, m = x.shape[0], y.shape[0]`, are not as long.
     """
     words: set[str] = set()
     before: list[Known] = []
+    lengths = _lengths(function)
     for known in inputs:
+        length = lengths.get(known.name, "")
+        if length and {lengths.get(k.name, length) for k in before} - {length}:
+            known.name_axis(0, length)
         for other, rows, last in known.each_with:
             if any(other is k for k in before):
                 known.ends_like = other if last else known.ends_like
@@ -29,6 +36,29 @@ def tell_apart(inputs: Iterable[Known], fields: Collection[str]) -> None:
         else:
             known.others = {w for w in words if any(o.endswith(f"_{w}") for o in words)}
         before.append(known)
+
+
+def _lengths(function: ast.FunctionDef) -> dict[str, str]:
+    """What locals call the lengths of inputs."""
+    found: dict[str, str] = {}
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target, value in zip(*_sides(node), strict=False):
+            match target, value:
+                case ast.Name(id=local), ast.Subscript(
+                    value=ast.Attribute(value=ast.Name(id=name), attr="shape"),
+                    slice=ast.Constant(value=0),
+                ):
+                    found.setdefault(name, local)
+    return found
+
+
+def _sides(node: ast.Assign) -> tuple[list[ast.expr], list[ast.expr]]:
+    match node.targets, node.value:
+        case [ast.Tuple(elts=targets)], ast.Tuple(elts=values):
+            return targets, values
+    return node.targets, [node.value] * len(node.targets)
 
 
 def are_rows(pair: Sequence[Alias]) -> None:

@@ -17,7 +17,7 @@ from mlax_scaffold.reader.source import self_attribute
 _WHOLE = ("int", "Size", "Count")
 """Types of hyperparameters that name sizes."""
 
-_OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
+SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
 _COMPARED = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -115,9 +115,9 @@ class Scope:
         match node:
             case ast.Constant(value=int(number)) if not isinstance(number, bool):
                 return str(number)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
                 parts = [self.size(part, depth + 1) for part in (left, right)]
-                return _computed(parts, _OPERATORS[type(op)])
+                return computed(parts, SIGNS[type(op)])
             case ast.Name(id=local) if local in self.locals:
                 return self.size(self.locals[local], depth + 1)
             case ast.Name(id=field) if field in self.fields and self._is_constructed:
@@ -178,7 +178,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]
     return [(target, value)]
 
 
-def _computed(parts: list[str], sign: str) -> str:
+def computed(parts: list[str], sign: str) -> str:
+    """The text of a size that is computed of others; empty where one is unknown."""
     if not all(parts):
         return ""
     left, right = (

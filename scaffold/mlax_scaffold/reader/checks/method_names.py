@@ -5,12 +5,18 @@ from __future__ import annotations
 import ast
 import copy
 
+from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Hyperparameter, Kind, MethodRole
 from mlax_scaffold.model.reserved import RESERVED
 from mlax_scaffold.model.spec_names import runs_specs
+from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.names import OF_HYPERPARAMS
 from mlax_scaffold.reader.kinds import SPECIAL
-from mlax_scaffold.reader.remedies.names import method_named
+from mlax_scaffold.reader.remedies.names import (
+    field_named,
+    method_named,
+    uses_of_self,
+)
 from mlax_scaffold.reader.remedies.of_leaves import (
     as_step,
     as_update,
@@ -33,13 +39,19 @@ def check_method_names(
         The methods: what is `setup` or `update` by another name as that, so that what is right in it
         is no finding.
     """
-    seen = {h.name for h in hyperparameters}
+    fields = {h.name for h in hyperparameters}
+    seen = {*fields}
     read = list(methods)
     names = {m.name for m in methods}
     for at, method in enumerate(methods):
-        special = method.name in SPECIAL[kind]
+        special, own = method.name in SPECIAL[kind], method.name in fields
         if method.name in seen:
-            source.report(method, f"`{method.name}` is declared twice")
+            source.report(
+                method,
+                f"`{method.name}` is declared twice",
+                "Give the field another name." if special and own else "",
+                fix=_field_renamed(source, method) if special and own else None,
+            )
         elif (
             (kind, method.name) == (Kind.OPTIMIZER, "step")
             and "update" not in names
@@ -106,3 +118,21 @@ def _called(method: ast.FunctionDef, name: str) -> ast.FunctionDef:
 
 def _free(name: str) -> str:
     return name.rstrip("_") if name[0] == "_" else f"{name}_"
+
+
+def _field_renamed(source: Source, method: ast.FunctionDef) -> Fix | None:
+    """The field that is called like a method, with another name; None where what is read may be either."""
+    name = method.name
+    called = {id(n.func) for n in ast.walk(source.tree) if isinstance(n, ast.Call)}
+    for owner in source.tree.body:
+        fields = [
+            s
+            for s in getattr(owner, "body", [])
+            if isinstance(s, ast.AnnAssign) and unparsed(s.target) == name
+        ]
+        if method not in getattr(owner, "body", []) or len(fields) != 1:
+            continue
+        if any(id(use) in called for use in uses_of_self(owner, name)):
+            return None
+        return field_named(source, fields[0], name, f"{name}_")
+    return None

@@ -216,8 +216,11 @@ def _others(known: Iterable[str], name: str, shape: Shape | Conditional) -> list
 
 
 def _extends(name: str, other: str) -> bool:
-    """Whether one name has the words of the other and more, as `features` and `in_features`, or a number."""
-    if name.rstrip("0123456789") == other:
+    """Whether one name has the words of the other and more, as `features` and `in_features`, or a number.
+
+    So has `frames`, of which there are several, beside the length of one, `frame`.
+    """
+    if name.rstrip("0123456789") == other or name == f"{other}s":
         return True
     words, others = {*name.split("_")}, {*other.split("_")}
     return words < others or others < words

@@ -9,12 +9,13 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.exactness import exact_inputs, qualified
-from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 _STARTS = {"jax.lax.dynamic_slice": 1, "jax.lax.dynamic_update_slice": 2}
 """Functions that take starts of one dtype, and which argument they are."""
+_MEASURES = ("dtype", "itemsize", "nbytes", "ndim", "shape", "size")
+"""Attributes of arrays that are numbers of Python."""
 _DEPTH = 4
 """So many locals are looked into, one computed of the other."""
 
@@ -78,12 +79,35 @@ def _is_traced(
             return False
         if attributes.get(self_attribute(part) or "") == "state":
             return True
+        if _is_item(part, method):
+            return True
         if isinstance(part, ast.Name):
-            values = only_value(part.id, method) if depth else []
+            values = _values(part.id, method) if depth else []
             if part.id in given or any(
                 _is_traced(v, method, attributes, depth - 1) for v in values
             ):
                 return True
+    return False
+
+
+def _values(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """What statements bind a local to, of which one may run, or another."""
+    return [
+        node.value
+        for node in walk(method)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+    ]
+
+
+def _is_item(node: ast.AST, method: ast.FunctionDef) -> bool:
+    """Whether it is an array of an input that is a NamedTuple or a dictionary: `cache.length`."""
+    given = {a.arg for a in (*method.args.args, *method.args.kwonlyargs)} - {"self"}
+    match node:
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return name in given and attr not in _MEASURES
+        case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+            return name in given
     return False
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
+from mlax_scaffold.reader.axes.sizes import fields_of, functions_in
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.begun_states import written_out
 from mlax_scaffold.reader.remedies.bodies import removed
@@ -23,7 +24,7 @@ _UPDATES = ("updates", "change", "result", "updates_of_the_step")
 _TAKEN = frozenset(
     ("dither", "key", "mask", "scheduled", "step", "step_number", "update", "value")
 )
-"""What the methods of a step read of self."""
+"""What the methods of a step read of self: beside fields and methods, no names of moments."""
 
 Items = Mapping[str, ast.expr]
 
@@ -51,11 +52,13 @@ def with_moments(source: Source, node: ast.ClassDef) -> Fix | None:
     found = _handed(source, node)
     if found is None:
         return None
-    reads = {node: _free(name) for node, name in _reads(found)}
+    taken = _TAKEN | {*fields_of(node), *functions_in(node)}
+    free = {name: f"{name}_" if name in taken else name for name in found.first}
+    reads = {node: free[name] for node, name in _reads(found)}
     found = replace(
         found,
-        first={_free(name): value for name, value in found.first.items()},
-        last={_free(name): value for name, value in found.last.items()},
+        first={free[name]: value for name, value in found.first.items()},
+        last={free[name]: value for name, value in found.last.items()},
     )
     leafwise = [*map(_of_each_leaf, found.first.values())]
     begun = [
@@ -107,11 +110,6 @@ def _is_bound_once(method: ast.FunctionDef, name: str) -> bool:
     names = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == name]
     given = any(isinstance(n, ast.arg) and n.arg == name for n in walk(method))
     return not given and sum(isinstance(n.ctx, ast.Store) for n in names) == 1
-
-
-def _free(name: str) -> str:
-    """The name of a part of the state as a moment: some names mean something else there."""
-    return f"{name}_" if name in _TAKEN else name
 
 
 def _without_class(source: Source, found: _Handed) -> Iterator[Edit]:

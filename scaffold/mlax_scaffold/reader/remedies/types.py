@@ -162,7 +162,7 @@ def annotated(
         text = f": {guessed}{none}"
         return Fix((source.replace(end, end, text),), needed(guessed))
     text = "Key" if _is_key(source, node.annotation) else _array(node.annotation)
-    text = text or _beside(source, node.annotation)
+    text = text or beside(source, node.annotation)
     if text in ('Float["..."]', 'Float["..."] | None'):
         text = text.replace('Float["..."]', guessed)
     if text is None or text == unparsed(node.annotation):
@@ -170,7 +170,7 @@ def annotated(
     return _written(source, node.annotation, text)
 
 
-def _beside(source: Source, node: ast.expr) -> str | None:
+def beside(source: Source, node: ast.expr) -> str | None:
     """A class beside the definition, also one that None may be, or in quotes."""
     match node:
         case ast.Name(id=name):
@@ -178,7 +178,7 @@ def _beside(source: Source, node: ast.expr) -> str | None:
             return name if any(c.name == name for c in classes) else None
         case ast.Constant(value=str(text)):
             inner = quoted(text)
-            return inner and _beside(source, inner)
+            return inner and beside(source, inner)
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             parts = [left, right]
         case ast.Subscript(value=owner, slice=inner) if _name(owner) in _CHOICES:
@@ -187,7 +187,7 @@ def _beside(source: Source, node: ast.expr) -> str | None:
         case _:
             return None
     kept = [part for part in parts if not is_none(part)]
-    one = _beside(source, kept[0]) if len(kept) == 1 else None
+    one = beside(source, kept[0]) if len(kept) == 1 else None
     return one and (f"{one} | None" if len(kept) < len(parts) else one)
 
 

@@ -12,6 +12,7 @@ from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.checks.widening import UNTYPED
+from mlax_scaffold.reader.remedies.made_of_numbers import by_numpy_alone, is_number
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.same_dtype import of_same_dtype, other_dtype
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
@@ -36,13 +37,9 @@ def wide_operand(
     if place is None or place >= len(operands):
         return None
     # A number has no dtype of its own: what it meets is wide.
-    others = [o for o in operands if not _is_number(o, numbers)]
-    number = _is_number(operands[place], numbers) and len(others) == 1
+    others = [o for o in operands if not is_number(o, numbers)]
+    number = is_number(operands[place], numbers) and len(others) == 1
     return others[0] if number else operands[place]
-
-
-def _is_number(node: ast.expr, numbers: Collection[str]) -> bool:
-    return isinstance(node, ast.Constant) or dotted(node) in numbers
 
 
 def _is_setting(node: ast.expr) -> bool:
@@ -100,8 +97,9 @@ def narrowed(
     for call in (operand, *outer):
         if isinstance(call, ast.Call) and dtype in map(source.text_of, call.args):
             return None  # it is cast, and what is wide is something else
-    text = f"{jnp.bound}.asarray({source.text_of(operand)}, {dtype})"
-    return Fix((*edits, source.edit(operand, text)), (jnp,))
+    made, needed = by_numpy_alone(source, operand)
+    text = f"{jnp.bound}.asarray({made}, {dtype})"
+    return Fix((*edits, source.edit(operand, text)), (jnp, *needed))
 
 
 def of_chosen_numbers(source: Source) -> Fix | None:
@@ -165,6 +163,10 @@ def _begun(source: Source, operand: ast.expr, around: Sequence[ast.AST]) -> ast.
         # What NumPy makes is changed in place, and computed in its precision.
         case [made] if _is_made_by(source, made):
             return made
+        # Where an input is not given, its place is taken by an array that is made.
+        case [ast.IfExp(body=one, orelse=other)]:
+            found = [side for side in (one, other) if _is_made_by(source, side)]
+            return found[0] if len(found) == 1 else operand
     return operand
 
 
