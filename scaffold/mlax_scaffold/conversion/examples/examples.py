@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
+from mlax_scaffold.conversion.examples.few_heads import few_heads
 from mlax_scaffold.conversion.examples.field_values import COUNTS, small_value
 from mlax_scaffold.conversion.examples.patch_counts import with_patch_counts
 from mlax_scaffold.conversion.examples.required_multiples import multiples
@@ -78,7 +79,7 @@ def fitting(
 
     Fields that are given have these values.
     """
-    setup, methods = list(setup), list(methods)
+    fields, setup, methods = list(fields), list(setup), list(methods)
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
@@ -94,6 +95,7 @@ def fitting(
         if value is not None:
             values[field.name] = value
     _divide(values, given or {})
+    values |= few_heads(values, fields, given or {})
     values |= multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)

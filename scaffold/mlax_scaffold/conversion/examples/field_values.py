@@ -23,6 +23,10 @@ _WIDTH = re.compile(
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
+_DEPTHS = re.compile(r"(^|_)n?(layers?|blocks?|depth)$")
+"""How many layers there are, one after the other."""
+_DEEPEST = 8
+"""More of them make tests slow."""
 _KEPT = 32
 """Defaults up to this are small enough for tests, and fit each other."""
 
@@ -35,6 +39,8 @@ def small_value(field: Field, text: str) -> object:
     word, name = field.word, field.name
     default = default_of(field.default)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
+        if type(default) is int and default > _DEEPEST and _DEPTHS.search(name):
+            return 2
         if type(default) is int and default <= _KEPT:
             return default if default > 0 or word != "Size" else 8
         if default is None and "None" in word:

@@ -150,10 +150,12 @@ class ArrayCalculations:
                 made.whole = folded(expression("a + b", a=ends[-1], b=last))  # type: ignore[attr-defined]
             return made
         # PyTorch gives the size of a part, and jax the number of parts, or where they end.
-        even = getattr(size, "unpacked", False)
+        even = getattr(size, "unpacked", 0)
         text = "x.shape[d] // s" if even else "list(range(s, x.shape[d], s))"
         at = expression(text, x=x, d=dim, s=size)
-        return with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+        made = with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+        made.parts = even  # type: ignore[attr-defined]
+        return made
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
         word = literal(kind)
