@@ -25,7 +25,7 @@ _VOCABULARY = re.compile(
 )
 _DEPTHS = re.compile(r"(^|_)n?(layers?|blocks?|depth)$")
 """How many layers there are, one after the other."""
-_DEEPEST = 8
+_DEEPEST = 4
 """More of them make tests slow."""
 _KEPT = 32
 """Defaults up to this are small enough for tests, and fit each other."""
