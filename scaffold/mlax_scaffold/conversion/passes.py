@@ -265,7 +265,7 @@ def with_plain_forms(
     without_present_layers(origin)
     given |= with_file_tables(origin, thing, notes)
     without_iterated_dictionaries(origin, notes)
-    without_handed_layers(origin, thing)
+    given |= without_handed_layers(origin, thing)
     without_given_functions(origin)
     without_parts_of_layers(origin, thing)
     without_functions_of_layers(origin)

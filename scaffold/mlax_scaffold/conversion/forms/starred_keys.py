@@ -5,8 +5,8 @@ becomes
 keys = jax.random.split(key, depth)
 last = jax.random.split(key, 1)
 
-Of those that are taken one by one, `keys.pop()`, each is `keys[0]`. How many there are is what counts: a layer
-draws by the key that it has.
+Of those that are taken one by one, `keys.pop()`, each is `keys[0]`. How many there are is what counts: a
+layer draws by the key that it has.
 """
 
 from __future__ import annotations

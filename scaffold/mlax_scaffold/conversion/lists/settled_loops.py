@@ -61,8 +61,9 @@ def with_settled_loops(
         origin: the file.
         thing: the class of it that is converted.
         notes: where to tell that.
-        skips: whether only those are that join something in some of their passes, `if i == self.skip`, or take
-            from a list what loops in loops put there: no list of layers says how wide what comes after it is.
+        skips: whether only those are that join something in some of their passes, `if i == self.skip`, or
+            take from a list what loops in loops put there: no list of layers says how wide what comes after
+            it is.
     """
     for node in origin.classes.values():
         call = method_of(node, "__call__")
@@ -115,9 +116,7 @@ def with_settled_loops(
     located(origin.tree)
 
 
-def _behind(
-    node: ast.expr, counted: Mapping[str, ast.expr]
-) -> Iterator[ast.expr]:
+def _behind(node: ast.expr, counted: Mapping[str, ast.expr]) -> Iterator[ast.expr]:
     """What locals of a method are that an expression reads, directly or not."""
     for local in reached(counted, names(node)):
         yield counted[local]

@@ -52,9 +52,7 @@ def without_absent_wrappers(origin: Origin, thing: str, notes: Notes) -> None:
         without_arguments(function.args, {a for a in asked if a not in rest})
 
 
-def _of_configuration(
-    origin: Origin, function: ast.FunctionDef
-) -> dict[str, ast.expr]:
+def _of_configuration(origin: Origin, function: ast.FunctionDef) -> dict[str, ast.expr]:
     """The defaults of the settings that it is given in an object, as the code reads them: `cfg.steps`."""
     return {
         f"{argument.arg}.{title}": setting.default

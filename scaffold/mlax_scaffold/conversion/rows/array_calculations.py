@@ -126,12 +126,11 @@ class ArrayCalculations:
         raise MisfitError("`start_dim` and `end_dim` that are not literals")
 
     def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
-        given = ast.Tuple(list(self._elements(sizes)), ast.Load())  # type: ignore[attr-defined]
+        given = list(self._elements(sizes))  # type: ignore[attr-defined]
         text = "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])"
         made = expression(text, x=x, d=dim, s=sizes)
         assert isinstance(made, ast.Call)
-        if given.elts:
-            made.args[1:2] = given.elts
+        made.args[1:2] = given or made.args[1:2]
         if literal(dim) == -1:
             made.args.pop()
         return made
