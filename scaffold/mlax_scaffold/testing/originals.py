@@ -25,7 +25,7 @@ from mlax_scaffold.testing.given_arguments import with_given
 from mlax_scaffold.testing.joined_sizes import as_by_default
 from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
-from mlax_scaffold.testing.settings import Settings, nested
+from mlax_scaffold.testing.settings import Settings, made_of
 from mlax_scaffold.testing.tensors import layer_of_torch
 
 _OFF = (
@@ -142,7 +142,7 @@ class Original:
             held |= {mode: mode in _ON for mode in modes}
             module = thing if inspect.ismodule(thing) else sys.modules[thing.__module__]
             holder = getattr(module, kind) if kind else Settings
-            made[parameter] = holder(**nested(held, holder))
+            made[parameter] = made_of(holder, held)
         return made
 
     def check_made(self, thing: Any, arguments: MappingOf[str, Any]) -> None:

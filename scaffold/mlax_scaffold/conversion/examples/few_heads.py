@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.examples.computing import default_of
+from mlax_scaffold.conversion.examples.field_values import DEPTHS
 from mlax_scaffold.conversion.output.description import Field
 
 _HEADS = re.compile(r"(^|_)n?heads?$")
@@ -30,7 +31,7 @@ def few_heads(
     narrow = [
         value
         for name, value in values.items()
-        if type(value) is int and name not in heads
+        if type(value) is int and name not in heads and not DEPTHS.search(name)
         if type(width := defaults.get(name)) is int
         if width > value and width % most == 0
         if value < 2 * most and value % _FEW == 0

@@ -23,7 +23,7 @@ _WIDTH = re.compile(
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
-_DEPTHS = re.compile(r"(^|_)n?(layers?|blocks?|depth)$")
+DEPTHS = re.compile(r"(^|_)n?(layers?|blocks?|depth)$")
 """How many layers there are, one after the other."""
 _DEEPEST = 4
 """More of them make tests slow."""
@@ -39,7 +39,7 @@ def small_value(field: Field, text: str) -> object:
     word, name = field.word, field.name
     default = default_of(field.default)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
-        if type(default) is int and default > _DEEPEST and _DEPTHS.search(name):
+        if type(default) is int and default > _DEEPEST and DEPTHS.search(name):
             return 2
         if type(default) is int and default <= _KEPT:
             return default if default > 0 or word != "Size" else 8

@@ -126,11 +126,10 @@ class ArrayCalculations:
         raise MisfitError("`start_dim` and `end_dim` that are not literals")
 
     def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
-        given = list(self._elements(sizes))  # type: ignore[attr-defined]
         text = "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])"
         made = expression(text, x=x, d=dim, s=sizes)
         assert isinstance(made, ast.Call)
-        made.args[1:2] = given or made.args[1:2]
+        made.args[1:2] = list(self._elements(sizes)) or made.args[1:2]  # type: ignore[attr-defined]
         if literal(dim) == -1:
             made.args.pop()
         return made
