@@ -129,7 +129,11 @@ class Original:
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
         joined = self.framework == "torch"
         made = {p: as_by_default(thing, p, v, joined) for p, v in made.items()}
-        made = with_given(thing, made, self.given)
+        if self.framework == "haiku":
+            # Its layers can be made where they are called alone.
+            made |= self.given
+        else:
+            made = with_given(thing, made, self.given)
         for parameter, kind in self.settings.items():
             held = {
                 p.partition(".")[2]: made.pop(p)
@@ -275,9 +279,11 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
     def transformed(modes: MappingOf[str, Any]) -> Any:
         def called(*x: Any) -> Any:
+            told = {k: v for k, v in arguments.items() if k not in original.given}
+            made = with_given(cls, told, original.given)
             if isinstance(cls, type):
-                return cls(**arguments)(*x, **modes)
-            return cls(*x, **arguments, **modes)
+                return cls(**made)(*x, **modes)
+            return cls(*x, **made, **modes)
 
         return hk.transform_with_state(called)
 

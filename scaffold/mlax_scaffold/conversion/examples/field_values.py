@@ -20,6 +20,8 @@ _WIDTH = re.compile(
     r"(^|_)(embd?|embed|hid\w*|state|model|inner|dims?|channels?|features|ctx|mels?)$"
 )
 """Sizes of arrays, and none of what is made."""
+_PADS = re.compile(r"pad(ding)?_?(token|idx|index|id)")
+"""The token that stands where there is none."""
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
@@ -45,7 +47,7 @@ def small_value(field: Field, text: str) -> object:
             return default if default > 0 or word != "Size" else 8
         if default is None and "None" in word:
             return None
-        if NUMBERED.search(name):
+        if NUMBERED.search(name) or (word.startswith("Count") and _PADS.search(name)):
             return 0
         if _KERNEL.search(name):
             return 3 if "patch" not in name else 2
