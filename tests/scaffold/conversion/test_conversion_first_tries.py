@@ -315,3 +315,138 @@ def test_a_function_that_makes_a_model_has_defaults_of_its_own(own):
     body = MADE.replace("Thing(classes", f"Thing({own}")
     body = body.replace("classes=classes", f"classes={own}")
     assert "classes: Size = 10\n" in converted(body).text
+
+
+MODES = """\
+class Thing(eqx.Module):
+    fc: eqx.nn.Linear
+
+    def __init__(self, size, *, key):
+        self.fc = eqx.nn.Linear(size, 4, key=key)
+
+    def __call__(self, x, whole=False):
+        x = jax.vmap(jax.nn.relu)(x)
+        if whole:
+            y = jax.vmap(self.fc)(x)
+        else:
+            y = self.fc(x[-1])
+        return y
+"""
+
+
+def test_what_has_other_axes_where_a_setting_says_so_is_of_none_that_are_told():
+    text = converted(MODES, EQUINOX).text
+    [line] = [part for part in text.splitlines() if "def forward" in part]
+    assert "->" not in line
+
+
+LINEN = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+"""
+
+
+def test_what_a_layer_of_flax_returns_is_known_whatever_it_is_given():
+    text = converted(
+        """\
+def embedded(t, size):
+    angles = t[:, None] * jnp.arange(size // 2)
+    angles = jnp.concatenate([jnp.sin(angles), jnp.cos(angles)], axis=1)
+    if size % 2 == 1:
+        angles = jnp.pad(angles, [[0, 0], [0, 1]])
+    return angles
+
+
+class Thing(nn.Module):
+    size: int = 8
+    classes: int = 4
+
+    @nn.compact
+    def __call__(self, t, y):
+        h = nn.Dense(4 * self.size)(embedded(t, self.size))
+        h = nn.Dense(2 * self.size)(nn.swish(h))
+        return h + nn.Dense(2 * self.size)(jax.nn.one_hot(y, num_classes=self.classes))
+""",
+        LINEN,
+    ).text
+    assert "Linear(4 * self.size, 2 * self.size)" in text
+    assert "Linear(self.classes, 2 * self.size)" in text
+    assert "y: Int[" in text
+
+
+def test_loops_in_loops_that_fill_a_list_which_others_pop_are_written_out():
+    made = converted(
+        """\
+class Thing(nn.Module):
+    sizes: tuple = (4, 8)
+    depth: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        stages = len(self.sizes)
+        kept = [nn.Dense(4, name="first")(x)]
+        for i in range(stages):
+            for j in range(self.depth):
+                kept.append(nn.Dense(self.sizes[i], name=f"down_{i}_{j}")(kept[-1]))
+            if i != stages - 1:
+                kept.append(nn.Dense(self.sizes[i], name=f"last_{i}")(kept[-1]))
+        h = kept[-1]
+        for i in reversed(range(stages)):
+            for j in range(self.depth + i):
+                h = jnp.concatenate([h, kept.pop()], axis=-1)
+                h = nn.Dense(self.sizes[i], name=f"up_{i}_{j}")(h)
+        return h
+""",
+        LINEN,
+    )
+    for line in (
+        "self.down_1_0 = Linear(4, 8)",
+        "self.up_1_0 = Linear(16, 8)",
+        "self.up_1_2 = Linear(12, 8)",
+        "self.up_0_1 = Linear(8, 4)",
+    ):
+        assert line in made.text
+    assert any("`sizes` is always its default" in note.what for note in made.notes)
+
+
+ACCUMULATED = """\
+import dataclasses
+
+import jax
+import optax
+
+
+@dataclasses.dataclass
+class TrainConfig:
+    lr: float = 1e-3
+    steps: int = 10
+    accumulate: int = 1
+
+
+def rate(config: TrainConfig):
+    return optax.linear_schedule(0.0, config.lr, config.steps)
+
+
+def thing(config: TrainConfig):
+    tx = optax.sgd(rate(config))
+    if config.accumulate > 1:
+        tx = optax.MultiSteps(tx, every_k_schedule=config.accumulate)
+    return tx
+
+
+tx = thing(TrainConfig())
+"""
+
+
+def test_optimizers_hand_their_configuration_to_functions():
+    made = convert("thing.py", ACCUMULATED, "thing", "FromThing", "OPTIMIZER")
+    assert made.whole, made.notes
+    assert re.search(r"    lr: \w+ = 0.001\n", made.text)
+    assert "    steps: Size = 10\n" in made.text
+    assert "accumulate" not in made.text
+    assert any(
+        "`config.accumulate` is always its default" in n.what for n in made.notes
+    )
