@@ -450,3 +450,17 @@ def test_optimizers_hand_their_configuration_to_functions():
     assert any(
         "`config.accumulate` is always its default" in n.what for n in made.notes
     )
+
+
+def test_examples_leave_out_what_nothing_reads():
+    body = CONFIGURED.replace("bias=False,", "bias=False, pad_token_id=0,").replace(
+        "        self.bias = bias\n",
+        "        self.bias = bias\n        self.pad_token_id = pad_token_id\n",
+    )
+    body = body.replace(
+        "        self.up = ",
+        "        self.pad = config.pad_token_id\n        self.up = ",
+    )
+    made = converted(body)
+    assert made.trial is not None
+    assert "pad_token_id" not in dict(made.trial.hyperparameters)

@@ -92,7 +92,10 @@ def fitting(
             if field.word not in _FUNCTIONS:
                 return ()
             continue
-        if value is not None:
+        unread = field.default is not None and not re.search(
+            rf"\bself\.{field.name}\b", text
+        )
+        if value is not None and (not unread or field.name in (given or {})):
             values[field.name] = value
     _divide(values, given or {})
     values |= few_heads(values, fields, given or {})
