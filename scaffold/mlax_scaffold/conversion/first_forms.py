@@ -67,6 +67,7 @@ from mlax_scaffold.conversion.forms.overwritten_inputs import (
 )
 from mlax_scaffold.conversion.forms.packed_arrays import without_packs
 from mlax_scaffold.conversion.forms.parameter_lists import with_parameter_lists
+from mlax_scaffold.conversion.forms.parsed_arguments import without_parsed_arguments
 from mlax_scaffold.conversion.forms.part_sizes import without_part_sizes
 from mlax_scaffold.conversion.forms.partial_attributes import without_partial_attributes
 from mlax_scaffold.conversion.forms.partial_classes import without_partial_classes
@@ -88,6 +89,7 @@ from mlax_scaffold.conversion.forms.spaced_rates import without_spaced_rates
 from mlax_scaffold.conversion.forms.stacked_layers import without_stacked_layers
 from mlax_scaffold.conversion.forms.starred_keys import without_starred_keys
 from mlax_scaffold.conversion.forms.starred_sizes import without_starred_sizes
+from mlax_scaffold.conversion.forms.state_makers import without_state_makers
 from mlax_scaffold.conversion.forms.strided_lists import without_strided_lists
 from mlax_scaffold.conversion.forms.text_parameters import with_text_parameters
 from mlax_scaffold.conversion.forms.titled_weights import with_titled_weights
@@ -138,6 +140,8 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     Returns:
         What the original is given for parameters that are known then.
     """
+    without_state_makers(origin)
+    without_parsed_arguments(origin, thing, notes)
     without_library_decoders(origin)
     without_device_code(origin)
     without_sized_tensors(origin)

@@ -113,6 +113,7 @@ from mlax_scaffold.conversion.forms.weightless_layers import without_weightless_
 from mlax_scaffold.conversion.forms.written_norms import without_unusual_norms
 from mlax_scaffold.conversion.handed.called_layers import with_called_layers
 from mlax_scaffold.conversion.handed.called_parts import with_called_parts
+from mlax_scaffold.conversion.handed.computed_settings import with_computed_settings
 from mlax_scaffold.conversion.handed.config_fields import with_settings
 from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.handed.default_functions import without_default_functions
@@ -183,6 +184,7 @@ def with_plain_forms(
     without_open_pools(origin)
     without_number_tensors(origin)
     with_floating_powers(origin)
+    with_computed_settings(origin)
     with_settled_settings(origin)
     with_called_properties(origin)
     with_inputs_for_buffers(origin)
@@ -263,7 +265,7 @@ def with_plain_forms(
     without_present_layers(origin)
     given |= with_file_tables(origin, thing, notes)
     without_iterated_dictionaries(origin, notes)
-    without_handed_layers(origin, thing)
+    given |= without_handed_layers(origin, thing)
     without_given_functions(origin)
     without_parts_of_layers(origin, thing)
     without_functions_of_layers(origin)

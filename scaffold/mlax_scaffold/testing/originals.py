@@ -8,8 +8,9 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ import numpy as np
 import pytest
 
 from mlax_scaffold.testing.built import Built, Run
+from mlax_scaffold.testing.given_arguments import with_given
 from mlax_scaffold.testing.joined_sizes import as_by_default
 from mlax_scaffold.testing.modules_of_equinox import layer_of_equinox
 from mlax_scaffold.testing.plain_objects import PREFIX, put_in_mode, replaced
-from mlax_scaffold.testing.settings import Settings, nested
+from mlax_scaffold.testing.settings import Settings, made_of
 from mlax_scaffold.testing.tensors import layer_of_torch
 
 _OFF = (
@@ -108,7 +110,8 @@ class Original:
         made = importlib.util.module_from_spec(spec)
         sys.modules[name] = made
         try:
-            spec.loader.exec_module(made)
+            with _alone(place):
+                spec.loader.exec_module(made)
         except ImportError as error:
             # A file beside the project is in a folder with it.
             around = os.path.commonpath([place, folders[0]])
@@ -126,9 +129,11 @@ class Original:
         made = {p: hyperparameters[f] for p, f in self.parameters.items()}
         joined = self.framework == "torch"
         made = {p: as_by_default(thing, p, v, joined) for p, v in made.items()}
-        for parameter, text in self.given.items():
-            # It is written in that file, which was run.
-            made[parameter] = eval(text, vars(sys.modules[thing.__module__]))
+        if self.framework == "haiku":
+            # Its layers can be made where they are called alone.
+            made |= self.given
+        else:
+            made = with_given(thing, made, self.given)
         for parameter, kind in self.settings.items():
             held = {
                 p.partition(".")[2]: made.pop(p)
@@ -141,7 +146,7 @@ class Original:
             held |= {mode: mode in _ON for mode in modes}
             module = thing if inspect.ismodule(thing) else sys.modules[thing.__module__]
             holder = getattr(module, kind) if kind else Settings
-            made[parameter] = holder(**nested(held, holder))
+            made[parameter] = made_of(holder, held)
         return made
 
     def check_made(self, thing: Any, arguments: MappingOf[str, Any]) -> None:
@@ -188,6 +193,16 @@ class Original:
             name: np.random.default_rng(0) if kind == "generator" else jax.random.key(0)
             for name, kind in self.keys.items()
         }
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Let a file that parses its command line find nothing there."""
+    given, sys.argv = sys.argv, [str(place)]
+    try:
+        yield
+    finally:
+        sys.argv = given
 
 
 def _taken(made: Any, **given: Any) -> dict[str, Any]:
@@ -264,9 +279,11 @@ def _haiku(cls: Any, original: Original, arguments: Any, arrays: Any) -> Built:
 
     def transformed(modes: MappingOf[str, Any]) -> Any:
         def called(*x: Any) -> Any:
+            told = {k: v for k, v in arguments.items() if k not in original.given}
+            made = with_given(cls, told, original.given)
             if isinstance(cls, type):
-                return cls(**arguments)(*x, **modes)
-            return cls(*x, **arguments, **modes)
+                return cls(**made)(*x, **modes)
+            return cls(*x, **made, **modes)
 
         return hk.transform_with_state(called)
 

@@ -22,6 +22,7 @@ from mlax_scaffold.testing.undecided import (
     as_declared,
     as_made_in_loops,
     as_named,
+    as_numbered,
     moved,
 )
 from mlax_scaffold.weights import load_mapped, map_weights
@@ -113,7 +114,7 @@ def assert_parity(
     if not jax.tree.leaves(model[:2]):
         compare(None)
         return
-    for in_order in (as_declared, as_made_in_loops):
+    for in_order in (as_declared, as_made_in_loops, as_numbered):
         # What names do not tell apart was made in another order, or something else is computed.
         with contextlib.suppress(AssertionError):
             compare(in_order)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from typing import Any
 
@@ -20,6 +21,29 @@ class Settings(types.SimpleNamespace):
     def get(self, name: str, default: Any = None) -> Any:
         found = getattr(self, name, None)
         return default if found is None else found
+
+
+_UNREAD = {"int": 1, "float": 1.0, "bool": False, "str": ""}
+
+
+def made_of(holder: Any, held: dict[str, Any]) -> Any:
+    """A configuration with these settings; what else its class needs, nothing reads."""
+    values = nested(held, holder)
+    if holder is Settings:
+        return holder(**values)
+    for parameter in inspect.signature(holder).parameters.values():
+        named = parameter.kind in (
+            parameter.POSITIONAL_OR_KEYWORD,
+            parameter.KEYWORD_ONLY,
+        )
+        if (
+            named
+            and parameter.default is parameter.empty
+            and parameter.name not in values
+        ):
+            kind = getattr(parameter.annotation, "__name__", parameter.annotation)
+            values[parameter.name] = _UNREAD.get(str(kind))
+    return holder(**values)
 
 
 def nested(held: dict[str, Any], holder: Any) -> dict[str, Any]:

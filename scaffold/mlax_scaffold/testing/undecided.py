@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Mapping as MappingOf
 from dataclasses import replace
 from itertools import count, groupby
@@ -14,9 +15,10 @@ import numpy as np
 
 from mlax_scaffold.weights.arrays import Expression, names_in, parse
 from mlax_scaffold.weights.mapping import Mapping, Weight
+from mlax_scaffold.weights.matching import NAMES
 from mlax_scaffold.weights.paths import key_names
 
-__all__ = ["as_declared", "as_made_in_loops", "as_named", "moved"]
+__all__ = ["as_declared", "as_made_in_loops", "as_named", "as_numbered", "moved"]
 
 
 def as_declared(mapping: Mapping) -> Mapping:
@@ -35,6 +37,56 @@ def as_made_in_loops(mapping: Mapping) -> Mapping:
         weights = list(group)
         order += sorted(weights, key=_number_of) if holder is not None else weights
     return _taken(mapping, order)
+
+
+def as_numbered(mapping: Mapping) -> Mapping:
+    """The same, where names that only count what was made, `layer_norm_2`, say nothing of the layer."""
+    return as_made_in_loops(replace(mapping, weights=tuple(_opened(mapping))))
+
+
+def _opened(mapping: Mapping) -> Iterator[Weight]:
+    """The weights, of which those of a layer beside lists are open where its name counts with theirs."""
+    counted = {
+        id(w): [v for v in mapping.weights if not w.initial and _is_beside(v, w)]
+        for w in mapping.weights
+        if w.reason == NAMES and _COUNTS.search(str(w.expression))
+    }
+    more = {
+        id(v): str(w.expression)
+        for w in mapping.weights
+        for v in counted.get(id(w), ())
+    }
+    for weight in mapping.weights:
+        beside = counted.get(id(weight), [])
+        texts = {c for v in beside for c in v.candidates} | {str(weight.expression)}
+        if id(weight) in more:
+            texts = {*weight.candidates, more[id(weight)]}
+        elif not beside:
+            yield weight
+            continue
+        yield replace(
+            weight,
+            expression=None,
+            reason="",
+            candidates=tuple(sorted(texts, key=_count_of)),
+        )
+
+
+_COUNTS = re.compile(r"_(\d+)/[^/]*$")
+
+
+def _count_of(text: str) -> int:
+    found = _COUNTS.search(text)
+    return int(found[1]) if found else 0
+
+
+def _is_beside(listed: Weight, weight: Weight) -> bool:
+    """Whether a weight of a list is open, and what stands beside the list has one like it."""
+    *holder, _, own = weight.leaf.path.split("/")
+    same = (
+        listed.leaf.path.endswith(f"/{own}") and listed.leaf.shape == weight.leaf.shape
+    )
+    return same and bool(listed.candidates) and _holder_of(listed) == "/".join(holder)
 
 
 def as_named(mapping: Mapping) -> Mapping:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import pytest
 
 from mlax_scaffold.testing.originals import BUILT, Original
-from mlax_scaffold.testing.settings import Settings, nested
+from mlax_scaffold.testing.settings import Settings, made_of, nested
 
 NNX = """\
 import dataclasses
@@ -219,3 +219,15 @@ def test_settings_with_dots_are_held_by_settings():
     assert made["size"] == 2
     assert made["model"]["head"]["width"] == made["model"].head.width == 4
     assert made["model"].rate == 0.5
+
+
+class _Config:
+    def __init__(self, width: int, vocabulary: int, title: str, rate: float = 0.5):
+        self.width, self.vocabulary, self.title = width, vocabulary, title
+        self.rows = vocabulary // 2
+
+
+def test_settings_that_nothing_reads_are_given_something():
+    made = made_of(_Config, {"width": 4})
+    assert (made.width, made.rows, made.title) == (4, 0, "")
+    assert vars(made_of(Settings, {"width": 4})) == {"width": 4}

@@ -10,6 +10,7 @@ from mlax_scaffold.testing.undecided import (
     as_declared,
     as_made_in_loops,
     as_named,
+    as_numbered,
     moved,
 )
 from mlax_scaffold.weights.arrays import parse
@@ -53,6 +54,19 @@ def test_layers_of_a_loop_of_a_layer_within_are_made_in_turn():
     )
     assert places(as_made_in_loops(replace(inner, weights=weights))) == [
         *("Dense_0", "Dense_1", "Dense_3", "Dense_2", "Dense_4"),
+    ]
+
+
+def test_names_that_count_say_nothing_of_a_layer_behind_loops():
+    paths = ("norms/0/scale", "norms/1/scale", "norms_2/0/scale", "norms_2/1/scale")
+    there = [f'"norm{n}/scale"' for n in ("", "_1", "_2", "_3", "_4")]
+    leaves = [Leaf("trainables", p, (2,), "float32") for p in (*paths, "norm_2/scale")]
+    listed = [t for t in there if "_2" not in t]
+    weights = [Weight(leaf, candidates=tuple(listed)) for leaf in leaves[:-1]]
+    weights.append(Weight(leaves[-1], parse(there[2]), "by name"))
+    made = as_numbered(Mapping("haiku", tuple(weights)))
+    assert [str(w.expression) for w in made.weights] == [
+        there[i] for i in (0, 2, 1, 3, 4)
     ]
 
 

@@ -131,6 +131,11 @@ class Deciding(Declaring):
         if not isinstance(value, Array) or not isinstance(other, Array):
             return value
         if len(value.axes) != len(other.axes):
+            if not value.lead and not other.lead:
+                # Of other axes elsewhere, it is of none that are always there.
+                self.symbols.unsettled += [
+                    (a, self.symbols.fresh("_")) for a in value.axes
+                ]
             return value
         if not value.axes and other.lead and other.against is None:
             # What is told of one of them afterwards is told of the other one, too.

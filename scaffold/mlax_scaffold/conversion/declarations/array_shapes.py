@@ -355,7 +355,11 @@ class ArrayShapes(ConvolvedShapes):
                 return second.like([*second.axes, *first.axes[1:]], "Float")
             return self._taken(first, second, node)
         if last == "one_hot":
-            size = given[1] if len(given) > 1 else None
+            told = next(
+                (k.value for k in node.keywords if k.arg == "num_classes"), None
+            )
+            named = bodies.value(cloned(told))[1] if told is not None else None
+            size = given[1] if len(given) > 1 else named
             if isinstance(size, Number):
                 first.kind = "Int"
                 return first.like([*first.axes, size.value], "Float")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from mlax_scaffold.conversion.declarations.parted_inputs import case_of, settings_of
 from mlax_scaffold.conversion.examples.computing import computed, default_of, is_there
+from mlax_scaffold.conversion.examples.few_heads import few_heads
 from mlax_scaffold.conversion.examples.field_values import COUNTS, small_value
 from mlax_scaffold.conversion.examples.patch_counts import with_patch_counts
 from mlax_scaffold.conversion.examples.required_multiples import multiples
@@ -78,7 +79,7 @@ def fitting(
 
     Fields that are given have these values.
     """
-    setup, methods = list(setup), list(methods)
+    fields, setup, methods = list(fields), list(setup), list(methods)
     text = _text(setup, methods)
     arrays = {k: v for k, v in env.items() if isinstance(v, Array)}
     values: dict[str, object] = {}
@@ -91,14 +92,20 @@ def fitting(
             if field.word not in _FUNCTIONS:
                 return ()
             continue
-        if value is not None:
+        unread = field.default is not None and not re.search(
+            rf"\bself\.{field.name}\b", text
+        )
+        if value is not None and (not unread or field.name in (given or {})):
             values[field.name] = value
     _divide(values, given or {})
+    values |= few_heads(values, fields, given or {})
     values |= multiples(values, setup, given or {})
     values |= _large_enough(values, setup)
     known = _with_derived(values, setup)
     defaults = {f.name: default_of(f.default) for f in fields if f.default is not None}
-    side = _side(symbols, known)
+    side = _side(
+        symbols, known, grows="ConvTranspose(" in text and not _SHRINKS.search(text)
+    )
     shapes: dict[str, object] = {}
     chosen: dict[str, int] = {}
     optional = {n for m in methods for n in optional_inputs(m)}
@@ -304,8 +311,15 @@ _SIDES = (
 """Heights and widths of images, in the order in which they are tried."""
 
 
-def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
-    """A height that makes the sizes that have to be the same the same: those before `Linear`."""
+_SHRINKS = re.compile(r"\bConv\(|Pool|@own:|\[\w+\]\(")
+"""What may need a larger image, as convolutions that are not transposed do."""
+
+
+def _side(symbols: Symbols, values: Mapping[str, object], *, grows: bool) -> int:
+    """A height that makes the sizes that have to be the same the same: those before `Linear`.
+
+    What makes images larger and larger begins with small ones.
+    """
     demands = [
         (symbols.find(left), symbols.find(right)) for left, right in symbols.demands
     ]
@@ -324,7 +338,7 @@ def _side(symbols: Symbols, values: Mapping[str, object]) -> int:
     # Each of several sizes may be that of a stage, which has half the height of the one before.
     stages = max((len(v) for v in values.values() if isinstance(v, tuple)), default=0)
     smallest = 2 ** min(stages, 5)
-    for side in (s for s in _SIDES if s >= smallest):
+    for side in (2,) * grows + tuple(s for s in _SIDES if s >= smallest):
         known = {**values, **dict.fromkeys(symbols.hints, side)}
         if all(computed(a, known) == computed(b, known) for a, b in told) and all(
             is_there(size, known) for pair in told for size in pair

@@ -20,9 +20,15 @@ _WIDTH = re.compile(
     r"(^|_)(embd?|embed|hid\w*|state|model|inner|dims?|channels?|features|ctx|mels?)$"
 )
 """Sizes of arrays, and none of what is made."""
+_PADS = re.compile(r"pad(ding)?_?(token|idx|index|id)")
+"""The token that stands where there is none."""
 _VOCABULARY = re.compile(
     r"(vocab|entries|embeddings|tokens|classes|max_len|length|positions|block_size)"
 )
+DEPTHS = re.compile(r"(^|_)n?(layers?|blocks?|depth)$")
+"""How many layers there are, one after the other."""
+_DEEPEST = 4
+"""More of them make tests slow."""
 _KEPT = 32
 """Defaults up to this are small enough for tests, and fit each other."""
 
@@ -35,11 +41,13 @@ def small_value(field: Field, text: str) -> object:
     word, name = field.word, field.name
     default = default_of(field.default)
     if word.startswith(("Size", "Count", "int")) and not word.startswith("Sizes"):
+        if type(default) is int and default > _DEEPEST and DEPTHS.search(name):
+            return 2
         if type(default) is int and default <= _KEPT:
             return default if default > 0 or word != "Size" else 8
         if default is None and "None" in word:
             return None
-        if NUMBERED.search(name):
+        if NUMBERED.search(name) or (word.startswith("Count") and _PADS.search(name)):
             return 0
         if _KERNEL.search(name):
             return 3 if "patch" not in name else 2

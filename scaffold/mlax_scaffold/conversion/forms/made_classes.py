@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, bind
-from mlax_scaffold.conversion.source.arguments_of import beside_self
+from mlax_scaffold.conversion.source.arguments_of import beside_self, defaults_of
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import is_name, names, without_docstring
@@ -37,11 +37,14 @@ def with_made_class(origin: Origin, thing: str) -> None:
         given = bind(places, call)
     except MisfitError:
         return
-    values = {
-        k: v
+    function = origin.functions.get(thing)
+    own = defaults_of(function.args) if function is not None else {}
+    handed = {
+        k: own.get(v.id, v) if isinstance(v, ast.Name) else v
         for k, v in given.items()
-        if isinstance(v, ast.expr) and not _is_left(v) and not is_name(v, k)
+        if isinstance(v, ast.expr) and not _is_left(v)
     }
+    values = {k: v for k, v in handed.items() if not is_name(v, k)}
     made = cloned(known)
     made.name = thing
     _give(made, values)

@@ -5,7 +5,8 @@ becomes
 keys = jax.random.split(key, depth)
 last = jax.random.split(key, 1)
 
-How many there are is what counts: a layer draws by the key that it has.
+Of those that are taken one by one, `keys.pop()`, each is `keys[0]`. How many there are is what counts: a
+layer draws by the key that it has.
 """
 
 from __future__ import annotations
@@ -15,7 +16,12 @@ import ast
 from mlax_scaffold.conversion.lists.key_loops import is_split
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import folded
-from mlax_scaffold.conversion.source.walking import cloned, walk
+from mlax_scaffold.conversion.source.walking import (
+    NodeTransformer,
+    cloned,
+    located,
+    walk,
+)
 
 
 def without_starred_keys(origin: Origin) -> None:
@@ -25,6 +31,36 @@ def without_starred_keys(origin: Origin) -> None:
             if isinstance(method, ast.FunctionDef):
                 apart = [_apart(origin, part) for part in method.body]
                 method.body = [made for parts in apart for made in parts]
+                pops = _Pops(_split_names(origin, method))
+                method.body = [pops.visit(part) for part in method.body]
+
+
+def _split_names(origin: Origin, method: ast.FunctionDef) -> set[str]:
+    """The names that stand for several keys, and for nothing else."""
+    kept: dict[str, bool] = {}
+    for part in walk(method):
+        match part:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                split = is_split(origin, value)
+                kept[local] = split and kept.get(local, True)
+    return {local for local, split in kept.items() if split}
+
+
+class _Pops(NodeTransformer):
+    """Takes no key away from the others."""
+
+    def __init__(self, keys: set[str]):
+        self.keys = keys
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=local) as keys, attr="pop")
+            ) if local in self.keys:
+                made = ast.Subscript(keys, ast.Constant(0), ast.Load())
+                return located(ast.copy_location(made, node))
+        return node
 
 
 def _apart(origin: Origin, node: ast.stmt) -> list[ast.stmt]:

@@ -13,7 +13,7 @@ from mlax_scaffold.conversion.source.walking import walk
 
 
 def with_unpacked_parts(origin: Origin) -> None:
-    """Mark the sizes of those parts, in place."""
+    """Mark the sizes of those parts with their number, in place."""
     for node in walk(origin.tree):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=targets)], value=value):
@@ -21,7 +21,7 @@ def with_unpacked_parts(origin: Origin) -> None:
                     continue
                 for part in walk(value):
                     for size in _sizes(part):
-                        size.unpacked = True  # type: ignore[attr-defined]
+                        size.unpacked = len(targets)  # type: ignore[attr-defined]
 
 
 def _sizes(node: ast.AST) -> list[ast.expr]:

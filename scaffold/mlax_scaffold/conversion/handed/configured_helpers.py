@@ -66,17 +66,21 @@ class _Helper:
         return call.args[self.place] if 0 <= self.place < len(call.args) else None
 
 
-def without_configured_helpers(origin: Origin, others: set[str]) -> None:
+def without_configured_helpers(
+    origin: Origin, others: set[str], within: ast.FunctionDef | None = None
+) -> None:
     """Write them so, in place.
 
     Args:
         origin: the file.
         others: what else its configurations are called.
+        within: the function that calls them, such as that of an optimizer; None for layers.
     """
     while any(
-        _is_written(origin, helper)
+        _is_written(origin, helper, within)
         for owner, function in _functions(origin)
         for helper in _helpers(origin, owner, function, others)
+        if function is not within
     ):
         # One that hands it on to another reads what that one read.
         pass
@@ -116,10 +120,12 @@ def _helpers(
             yield _Helper(function, argument.arg, owner)
 
 
-def _is_written(origin: Origin, helper: _Helper) -> bool:
+def _is_written(
+    origin: Origin, helper: _Helper, within: ast.FunctionDef | None
+) -> bool:
     """Write one so; False where it does more with the configuration than to read of it."""
     read = _read(helper)
-    calls = _calls(origin, helper)
+    calls = _calls(origin, helper, within)
     if read is None or not calls or helper.node.args.kwarg is not None:
         return False
     arguments = [p.arg for p in walk(helper.node) if isinstance(p, ast.arg)]
@@ -169,9 +175,12 @@ def _read(helper: _Helper) -> list[str] | None:
     return None if whole else list(dict.fromkeys(part.attr for part in reads))
 
 
-def _calls(origin: Origin, helper: _Helper) -> list[ast.Call]:
+def _calls(
+    origin: Origin, helper: _Helper, within: ast.FunctionDef | None
+) -> list[ast.Call]:
     """The calls of a function; none where it is used otherwise, or by others than layers."""
-    layers = [n for n in origin.classes.values() if is_layer_class(origin, n)]
+    layers: list[ast.AST] = [within] if within is not None else []
+    layers += [n for n in origin.classes.values() if is_layer_class(origin, n)]
     helpers = [f for _, f in _functions(origin)]
     inside = {id(p) for n in (*layers, *helpers) for p in walk(n)}
     named = [part for part in walk(origin.tree) if helper.named_by(part)]

@@ -41,6 +41,8 @@ class Special:
         self.class_of = class_of
         self.arguments: dict[str, ast.expr] = {}
         """What the call gives the class that is written."""
+        self.layers: dict[str, ast.expr] = {}
+        """What makes each layer, of the parameters of the class."""
 
     def written(
         self, given: dict[str, ast.expr], layers: dict[str, ast.expr]
@@ -59,6 +61,7 @@ class Special:
         values: dict[str, ast.expr] = {}
         for parameter, call in layers.items():
             values[parameter] = self._inner(call, parameter, start)
+        self.layers = {parameter: cloned(value) for parameter, value in values.items()}
         reads = _Reads(self.origin, self.class_of, layers, values)
         reads.visit(start)
         for parameter in layers:

@@ -36,16 +36,20 @@ _LISTS = (f"{_NN}ModuleList", f"{_NN}ModuleDict")
 _NEVER = (f"{_NN}Parameter", f"{_NN}functional", f"{_NN}init")
 
 
-def without_handed_layers(origin: Origin, thing: str) -> None:
-    """Write such classes in place; the one that is converted is handed what the first call hands it."""
+def without_handed_layers(origin: Origin, thing: str) -> dict[str, str]:
+    """Write such classes in place; the one that is converted is handed what the first call hands it.
+
+    Returns:
+        What the original is handed, of the parameters that are left.
+    """
     if not origin.uses("torch"):
-        return
+        return {}
     with_listed_layers(origin)
     handed = {
         n: found for n, c in origin.classes.items() if (found := _taken(origin, c))
     }
     if not handed:
-        return
+        return {}
     calls = _Handed(origin, handed, thing)
     calls.run()
     if calls.found or calls.main is not None:
@@ -54,6 +58,7 @@ def without_handed_layers(origin: Origin, thing: str) -> None:
         origin.forget("imports", "classes", "functions", "copied", "assigned")
         without_copies(origin)
     located(origin.tree)
+    return calls.given
 
 
 def _is(node: ast.stmt, title: str) -> bool:
@@ -94,6 +99,7 @@ class _Handed(NodeTransformer):
         self.found: dict[str, ast.ClassDef] = {}
         self.texts: dict[str, str] = {}
         self.main: ast.ClassDef | None = None
+        self.given: dict[str, str] = {}
         self.locals: dict[str, list[ast.expr]] = {}
         self.reads: dict[str, int] = {}
         self.defaults: dict[str, ast.expr] = {}
@@ -159,7 +165,9 @@ class _Handed(NodeTransformer):
             return node
         self.gone |= {v.id for p in layers if isinstance(v := given[p], ast.Name)}
         if title == self.thing:
-            self.main = self.main or made
+            if self.main is None:
+                self.main = made
+                self.given = {p: ast.unparse(v) for p, v in special.layers.items()}
             return node
         inner = "".join(_title(self.origin, v) for v in layers.values())
         said = ast.unparse(made)

@@ -12,6 +12,9 @@ import ast
 
 from mlax_scaffold.conversion.handed.config_names import CONFIGURATIONS
 from mlax_scaffold.conversion.handed.config_uses import Configured
+from mlax_scaffold.conversion.handed.configured_helpers import (
+    without_configured_helpers,
+)
 from mlax_scaffold.conversion.source.arguments_of import without_arguments
 from mlax_scaffold.conversion.source.config_classes import (
     Setting,
@@ -35,6 +38,7 @@ def with_optimizer_settings(origin: Origin, thing: str) -> dict[str, Configured]
     node = origin.functions.get(thing)
     if not isinstance(node, ast.FunctionDef):
         return {}
+    without_configured_helpers(origin, set(), node)
     for argument in (*node.args.args, *node.args.kwonlyargs):
         kind = settings_class(origin, argument.annotation)
         if not kind and argument.arg in CONFIGURATIONS:

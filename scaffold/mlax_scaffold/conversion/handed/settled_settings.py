@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.handed.config_names import (
+    configuration_names,
+    is_configuration,
+)
 from mlax_scaffold.conversion.source.arguments_of import method_of
-from mlax_scaffold.conversion.source.config_classes import settings_of
+from mlax_scaffold.conversion.source.config_classes import (
+    only_settings_class,
+    settings_of,
+)
 from mlax_scaffold.conversion.source.known_values import Known
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
@@ -106,13 +113,18 @@ def _read(
 
 def _held(origin: Origin, title: str) -> list[str]:
     """What parameters are called that are given such a configuration."""
+    others = configuration_names(origin)
+    only = only_settings_class(origin, None) == title
     return [
         argument.arg
         for part in walk(origin.tree)
         if isinstance(part, ast.arguments)
         for argument in (*part.args, *part.kwonlyargs)
-        if argument.annotation is not None
-        and ast.unparse(argument.annotation).strip("'\"") == title
+        if (
+            ast.unparse(argument.annotation).strip("'\"") == title
+            if argument.annotation is not None
+            else only and is_configuration(argument, others)
+        )
     ]
 
 

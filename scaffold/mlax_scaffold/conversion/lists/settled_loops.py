@@ -41,6 +41,7 @@ from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     literal,
     names,
+    reached,
     self_attribute,
     targets,
 )
@@ -60,25 +61,32 @@ def with_settled_loops(
         origin: the file.
         thing: the class of it that is converted.
         notes: where to tell that.
-        skips: whether only those are that join something in some of their passes, `if i == self.skip`: no
-            list of layers says how wide what comes after it is.
+        skips: whether only those are that join something in some of their passes, `if i == self.skip`, or
+            take from a list what loops in loops put there: no list of layers says how wide what comes after
+            it is.
     """
     for node in origin.classes.values():
         call = method_of(node, "__call__")
         if framework_of(origin, node) not in _FRAMEWORKS or call is None:
             continue
         joins = _joining(origin, call) if is_layer_class(origin, node) else []
-        involved = is_layer_class(origin, node) and _involved(origin, call)
-        if not joins and (skips or not involved):
+        involved = is_layer_class(origin, node) and _involved(origin, call, skips)
+        if not joins and not involved:
             continue
         fields = fields_of(node)
         defaults = defaults_known(origin, node, fields)
         loops = [p for p in walk(call) if isinstance(p, ast.For)]
+        counted = {
+            part.targets[0].id: part.value
+            for part in call.body
+            if isinstance(part, ast.Assign) and isinstance(part.targets[0], ast.Name)
+        }
         read = {
             a
             for loop in loops
             if _makes(origin, loop)
-            for part in walk(loop.iter)
+            for whole in (loop.iter, *_behind(loop.iter, counted))
+            for part in walk(whole)
             if (a := self_attribute(part))
         }
         read |= {a for test in joins for p in walk(test) if (a := self_attribute(p))}
@@ -108,8 +116,17 @@ def with_settled_loops(
     located(origin.tree)
 
 
-def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
-    """Whether loops make layers in loops beside others, or take from lists what others have put there."""
+def _behind(node: ast.expr, counted: Mapping[str, ast.expr]) -> Iterator[ast.expr]:
+    """What locals of a method are that an expression reads, directly or not."""
+    for local in reached(counted, names(node)):
+        yield counted[local]
+
+
+def _involved(origin: Origin, call: ast.FunctionDef, both: bool) -> bool:
+    """Whether loops make layers in loops beside others, or take from lists what others have put there.
+
+    Where both are so, nothing else tells how wide what is taken is.
+    """
     loops = [p for p in walk(call) if isinstance(p, ast.For) and _makes(origin, p)]
     nested = any(
         len(loop.body) > 1 and any(isinstance(part, ast.For) for part in loop.body)
@@ -121,6 +138,8 @@ def _involved(origin: Origin, call: ast.FunctionDef) -> bool:
         and part.func.attr == "pop"
         for part in walk(call)
     )
+    if both:
+        return nested and pops
     return bool(loops) and (nested or pops or _flattened(origin, call, loops))
 
 

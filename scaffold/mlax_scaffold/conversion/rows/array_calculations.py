@@ -126,12 +126,10 @@ class ArrayCalculations:
         raise MisfitError("`start_dim` and `end_dim` that are not literals")
 
     def _unflattened(self, x: Arg, dim: Arg, sizes: Arg) -> Arg:
-        given = ast.Tuple(list(self._elements(sizes)), ast.Load())  # type: ignore[attr-defined]
         text = "x.reshape(*x.shape[:d], *s, *x.shape[d + 1:])"
         made = expression(text, x=x, d=dim, s=sizes)
         assert isinstance(made, ast.Call)
-        if given.elts:
-            made.args[1:2] = given.elts
+        made.args[1:2] = list(self._elements(sizes)) or made.args[1:2]  # type: ignore[attr-defined]
         if literal(dim) == -1:
             made.args.pop()
         return made
@@ -150,10 +148,12 @@ class ArrayCalculations:
                 made.whole = folded(expression("a + b", a=ends[-1], b=last))  # type: ignore[attr-defined]
             return made
         # PyTorch gives the size of a part, and jax the number of parts, or where they end.
-        even = getattr(size, "unpacked", False)
+        even = getattr(size, "unpacked", 0)
         text = "x.shape[d] // s" if even else "list(range(s, x.shape[d], s))"
         at = expression(text, x=x, d=dim, s=size)
-        return with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+        made = with_keywords(marked("jnp.split(x, at)", x=x, at=at), axis=dim)
+        made.parts = even  # type: ignore[attr-defined]
+        return made
 
     def _extreme(self, kind: Arg, x: Arg, dim: Arg, keepdim: Arg) -> Arg:
         word = literal(kind)

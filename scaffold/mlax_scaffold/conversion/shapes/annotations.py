@@ -121,7 +121,8 @@ def annotated(
             if same:
                 axes = ["1" if a == "_" else a for a in axes]
             shape = " ".join(([] if same else ["#"]) + first + axes)
-            if not against.lead and axes[0] in ("1", "_") and len(axes) > 1:
+            number = value.kind != "Bool" and not against.lead
+            if number and axes[0] in ("1", "_") and len(axes) > 1:
                 # A weight with an axis for each of the input's: `ones(1, 1, dim)`.
                 open_ = ["batch", *("_" if a == "1" else a for a in axes[1:])]
                 shape = " ".join(open_)

@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.shapes.chosen_rows import chosen_rows
 from mlax_scaffold.conversion.shapes.shape_functions import ShapeFunctions
 from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.slice_lengths import (
+    is_of_keys,
     is_shift,
     is_whole,
     told_length,
@@ -153,6 +154,10 @@ class Indexing(ShapeFunctions):
             if cut and one and value.lead:
                 # The one axis of one example.
                 self.symbols.ranked(value, ("features",))
+            if value.lead and not value.axes and is_of_keys(index_node):
+                # As long as the keys: what it is added to tells its axes.
+                value.prefix.bare = max(value.prefix.bare, 4)
+                return value
             counted = _counted(index_node, index)
             if isinstance(index_node, ast.Tuple) and self._is_whole(value, index_node):
                 # Of one example, which others stand beside.

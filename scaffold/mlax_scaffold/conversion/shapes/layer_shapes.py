@@ -78,6 +78,9 @@ class LayerShapes:
             told = inputs[1] if self.carry_first and inputs[1:] else x
             self._carried(given, inputs[0 if self.carry_first else 1 :][:1], told)
             return self._cell(layer, given, told)
+        if x is None and inputs and layer in _LAST:
+            # Whatever it is given, it maps the last axis.
+            x = Array()
         if not isinstance(x, Array):
             return None
         if layer in _LAST or layer in ("MLP", "FeedForward", "GLU", "SwiGLU", "GEGLU"):

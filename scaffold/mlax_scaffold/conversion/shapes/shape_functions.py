@@ -238,7 +238,8 @@ class ShapeFunctions(Joints):
             ends = [v.value for v in told if isinstance(v, Number)]
             elements = ends if len(ends) == len(given.elts) else given.elts
             return self._split_at(array, elements, axis)
-        parts = literal(given)
+        # As many as there are names for them, where the code divides by a size.
+        parts = getattr(node, "parts", 0) or literal(given)
         if isinstance(axis, int) and given is not None and not isinstance(parts, int):
             return Each(array, alike=False, along=axis)
         if not isinstance(axis, int) or (array.lead and axis >= 0):

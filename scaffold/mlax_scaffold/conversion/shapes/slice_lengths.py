@@ -1,11 +1,11 @@
-"""How many features slices take whose bounds are numbers that setup knows."""
+"""How many features slices take, whose bounds are numbers that setup knows or lengths of others."""
 
 from __future__ import annotations
 
 import ast
 
 from mlax_scaffold.conversion.shapes.values import Number, Value
-from mlax_scaffold.conversion.source.trees import expression, folded
+from mlax_scaffold.conversion.source.trees import expression, folded, literal
 
 
 def tell_bound(part: ast.Slice, side: str, value: Value) -> None:
@@ -51,3 +51,13 @@ def is_shift(index: ast.expr) -> bool:
 def is_whole(part: ast.Slice) -> bool:
     """Whether a slice takes all of an axis."""
     return part.lower is None and part.upper is None and part.step is None
+
+
+def is_of_keys(index: ast.expr) -> bool:
+    """Whether an index takes as many of the last of four axes as something is long: `mask[:, :, :, :n]`."""
+    match index:
+        case ast.Tuple(elts=[*first, ast.Slice(lower=None, upper=upper, step=None)]):
+            whole = all(isinstance(p, ast.Slice) and is_whole(p) for p in first)
+            counted = upper is not None and not isinstance(literal(upper), int)
+            return whole and counted and len(first) == 3
+    return False

@@ -40,14 +40,15 @@ def settings_class(origin: Origin, annotation: ast.expr | None) -> str:
 
 def only_settings_class(origin: Origin, annotation: ast.expr | None) -> str:
     """The class of settings of a file that has one, where no type names another; "" otherwise."""
-    found = [
-        title
-        for title in origin.classes
-        if title.endswith(("Config", "Configuration", "Args", "Settings"))
-    ]
+    found = [title for title in origin.classes if is_titled_settings(title)]
     if annotation is not None or len(found) != 1:
         return ""
     return settings_class(origin, ast.Name(found[0], ast.Load()))
+
+
+def is_titled_settings(title: str) -> bool:
+    """Whether a class is called as configurations are."""
+    return title.endswith(("Config", "Configuration", "Args", "Settings"))
 
 
 def settings_of(origin: Origin, kind: str) -> dict[str, Setting]:

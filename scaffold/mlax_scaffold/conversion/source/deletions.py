@@ -63,7 +63,7 @@ def without_tuple_statements(tree: ast.Module) -> None:
         for field in ("body", "orelse"):
             body = getattr(part, field, None)
             if isinstance(body, list):
-                shared = isinstance(part, ast.ClassDef)
+                shared = isinstance(part, ast.ClassDef | ast.Module)
                 setattr(part, field, [s for b in body for s in _of_tuple(b, shared)])
 
 
@@ -76,7 +76,7 @@ def _of_tuple(node: ast.stmt, shared: bool) -> list[ast.stmt]:
         ) if len(places) == len(values):
             # What a constructor keeps as it is given.
             plain = all(isinstance(v, ast.Name | ast.Constant) for v in values)
-            # What all objects of a class share: `LOW, HIGH = -20, 2`.
+            # What all objects of a class, or of a file, share: `LOW, HIGH = -20, 2`.
             numbers = shared and all(literal(v) is not None for v in values)
             if numbers or (plain and all(map(_of_self, places))):
                 pairs = zip(places, values, strict=True)
