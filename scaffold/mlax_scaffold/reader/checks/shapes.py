@@ -210,9 +210,9 @@ def _one_of(name: str, several: Iterable[str]) -> bool:
 
 
 def _others(known: Iterable[str], name: str, shape: Shape | Conditional) -> list[str]:
-    """The names that another one may be a slip of: none that stands beside it, and none that it extends."""
-    beside = {*shape.names()}
-    return [n for n in known if n not in beside and not _extends(name, n)]
+    """The names that another one may be a slip of: none that it extends, nor its plural beside it."""
+    plural = f"{name}s" if f"{name}s" in shape.names() else ""
+    return [n for n in known if n != plural and not _extends(name, n)]
 
 
 def _extends(name: str, other: str) -> bool:
