@@ -34,6 +34,10 @@ _OF_LISTS = ("enumerate", "len", "reversed", "zip")
 _OF_GIVEN = ("apply", "non_trainables", "trainables")
 """What a block reads of a layer that it is given, whose weights it hands on as they are."""
 _FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+_SEVERAL = (
+    "Hand over the layers, `lax.switch(index, self.layers, x)`, or call each function and take one "
+    "of the results, `jnp.stack([...])[index]`: those of a comprehension draw and change nothing."
+)
 
 
 @dataclass(frozen=True)
@@ -303,7 +307,9 @@ class _Reader:
         self._problem(
             node,
             f"{shown} {what}, and cannot be threaded here",
-            f"Call it, or hand it to one of {SHOWN}.",
+            _SEVERAL
+            if isinstance(parent, ast.ListComp)
+            else f"Call it, or hand it to one of {SHOWN}.",
         )
 
     def _decorated(self, node: ast.FunctionDef) -> None:

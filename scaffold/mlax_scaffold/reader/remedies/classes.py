@@ -10,7 +10,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.names import SPEC, of_module, uses_of_self
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
-from mlax_scaffold.reader.source import Source, dotted
+from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
 CALLED = {
     "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
@@ -135,8 +135,18 @@ def with_self(source: Source, method: ast.FunctionDef) -> Fix | None:
 
 
 def returned(source: Source, method: ast.FunctionDef) -> Fix | None:
-    """A method that returns what its last statement computes."""
+    """A method that returns what its last statement computes; nothing, where it sets states alone."""
     last = method.body[-1]
+    nodes = [n for statement in method.body for n in ast.walk(statement)]
+    sets = any(_sets_state(n) for n in nodes)
+    if (
+        sets
+        and method.name not in _WITH_RESULTS
+        and not any(isinstance(n, ast.Return) for n in nodes)
+    ):
+        end = source.end(last)
+        indent = " " * method.body[0].col_offset
+        return Fix((source.replace(end, end, f"\n{indent}return ()"),))
     match last:
         case ast.Expr(value=ast.expr() as value) if not isinstance(
             value, ast.Constant | ast.Yield
@@ -158,6 +168,19 @@ def returned(source: Source, method: ast.FunctionDef) -> Fix | None:
         case ast.If():
             return _last_choice(source, last)
     return None
+
+
+def _sets_state(node: ast.AST) -> bool:
+    """Whether it is an attribute of self, or an item of one, that a statement sets."""
+    if not isinstance(getattr(node, "ctx", None), ast.Store):
+        return False
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return self_attribute(node) is not None
+
+
+_WITH_RESULTS = ("forward", "step", "update", "value")
+"""Methods of a specification that are called for what they return."""
 
 
 def _last_choice(source: Source, chain: ast.If) -> Fix | None:
