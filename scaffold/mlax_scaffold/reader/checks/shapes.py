@@ -110,7 +110,8 @@ class _Checker:
                     if name in known_names or self._known(name):
                         continue
                     known = [*self.sizes, *self.tuples, *bound]
-                    near = _others(known, name, shape)
+                    # A result may have several `frames` of the length `frame` of an input.
+                    near = [n for n in _others(known, name, shape) if name != f"{n}s"]
                     if name in free and not did_you_mean(name, near, cutoff=0.8):
                         continue  # of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
@@ -216,11 +217,8 @@ def _others(known: Iterable[str], name: str, shape: Shape | Conditional) -> list
 
 
 def _extends(name: str, other: str) -> bool:
-    """Whether one name has the words of the other and more, as `features` and `in_features`, or a number.
-
-    So has `frames`, of which there are several, beside the length of one, `frame`.
-    """
-    if name.rstrip("0123456789") == other or name == f"{other}s":
+    """Whether one name has the words of the other and more, as `features` and `in_features`, or a number."""
+    if name.rstrip("0123456789") == other:
         return True
     words, others = {*name.split("_")}, {*other.split("_")}
     return words < others or others < words
