@@ -17,6 +17,7 @@ from mlax_scaffold.reader.looping import SEQUENCES
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
 _Function = ast.FunctionDef | ast.Lambda
+_Loop = ast.For | ast.comprehension
 
 
 def check_late_binding(
@@ -33,10 +34,11 @@ def check_late_binding(
     fields = (s for s in (owner.body if owner else ()) if isinstance(s, ast.AnnAssign))
     named = {dotted(field.target) for field in fields}
     given = {name for name in named if attributes.get(name or "") in SEQUENCES}
-    for function, loop in _kept(method):
-        variables = {n.id for n in walk(loop.target) if isinstance(n, ast.Name)}
+    for function, loops in _kept(method).items():
+        targets = [n for loop in loops for n in walk(loop.target)]
+        variables = {n.id for n in targets if isinstance(n, ast.Name)}
         late = [n for n in _free(function) if n in variables]
-        read = {self_attribute(n) for part in (function, loop) for n in walk(part)}
+        read = {self_attribute(n) for part in (function, *loops) for n in walk(part)}
         if late and not given & read:
             shown = " and ".join(f"`{name}`" for name in late)
             held = ", ".join(f"{name}={name}" for name in late)
@@ -48,29 +50,38 @@ def check_late_binding(
             )
 
 
-def _kept(
-    method: ast.FunctionDef,
-) -> Iterator[tuple[_Function, ast.For | ast.comprehension]]:
-    """The functions that a list or a dictionary keeps, each with the loop around it."""
+def _kept(method: ast.FunctionDef) -> dict[_Function, list[_Loop]]:
+    """The functions that a list or a dictionary keeps, each with the loops around it."""
+    found: dict[_Function, list[_Loop]] = {}
     for node in walk(method):
         match node:
             case (
                 ast.ListComp(elt=made, generators=loops)
                 | ast.DictComp(value=made, generators=loops)
             ):
-                parts = made.elts if isinstance(made, ast.Tuple | ast.List) else [made]
-                for part in parts:
-                    if isinstance(part, ast.Lambda):
-                        yield from ((part, loop) for loop in loops)
+                for function in _held_in(made):
+                    found.setdefault(function, []).extend(loops)
             case ast.For():
                 defined = {
-                    f.name: f for f in node.body if isinstance(f, ast.FunctionDef)
+                    f.name: f for f in walk(node) if isinstance(f, ast.FunctionDef)
                 }
                 for part in _appended(node):
-                    if isinstance(part, ast.Lambda):
-                        yield part, node
-                    elif isinstance(part, ast.Name) and part.id in defined:
-                        yield defined[part.id], node
+                    name = part.id if isinstance(part, ast.Name) else ""
+                    for function in _held_in(defined.get(name, part)):
+                        found.setdefault(function, []).append(node)
+    return found
+
+
+def _held_in(node: ast.expr | ast.FunctionDef) -> Iterator[_Function]:
+    """The functions that a value holds: itself, or those of a list, a tuple or a comprehension."""
+    match node:
+        case ast.Lambda() | ast.FunctionDef():
+            yield node
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for part in parts:
+                yield from _held_in(part)
+        case ast.ListComp(elt=made) | ast.DictComp(value=made):
+            yield from _held_in(made)
 
 
 def _appended(loop: ast.For) -> Iterator[ast.expr]:
