@@ -86,7 +86,8 @@ class HyperType:
     def check(self) -> Check:
         """How a value is made canonical, where it is not None."""
         if self.enumeration:
-            return Check("member", enumeration=self.enumeration)
+            function = "members" if self.sequence else "member"
+            return Check(function, enumeration=self.enumeration)
         if self.choices:
             function = "choices" if self.sequence else "choice"
             return Check(function, choices=self.choices)
@@ -103,7 +104,9 @@ class HyperType:
     def argument(self) -> str:
         """Type annotation of the argument of `init`."""
         if self.enumeration:
-            return f"{self.enumeration} | str{' | None' * self.optional}"
+            one = f"{self.enumeration} | str"
+            whole = f"Sequence[{one}]" if self.sequence else one
+            return f"{whole} | None" if self.optional else whole
         return self._annotate(self.word.argument, "{0} | Sequence[{0}]", "Sequence[{}]")
 
     @property

@@ -16,11 +16,11 @@ from mlax_scaffold.reader.origins import Origin, origin
 from mlax_scaffold.reader.remedies.bodies import in_place, of_numpy
 from mlax_scaffold.reader.remedies.choosing import chosen
 from mlax_scaffold.reader.remedies.examples import with_example
+from mlax_scaffold.reader.remedies.floating import as_floating
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.schedules import each_step, value_of
 from mlax_scaffold.reader.remedies.traced_math import traced_math
 from mlax_scaffold.reader.remedies.widening import (
-    as_floating,
     as_stored,
     of_chosen_numbers,
     of_one_dtype,
@@ -211,11 +211,14 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
                 or of_one_dtype(source, found.node, dtypes)
             ),
         )
-    if wanted := re.search(r"must be a floating array, got (\w+)", message):
+    if wanted := re.search(
+        r"(?:(\w+): (\w+) )?must be a floating array, got (\w+)", message
+    ):
+        owner, name = wanted[1] or "", wanted[2] or ""
         return _Explanation(
-            f"a strict function is given {wanted[1]}, and takes floating numbers",
+            f"a strict function is given {wanted[3]}, and takes floating numbers",
             "Cast it to the dtype of the input: `jnp.asarray(..., x.dtype)`.",
-            lambda source, found: as_floating(source, found.node),
+            lambda source, found: as_floating(source, found.node, owner, name),
         )
     if re.search(
         r"float16.*(not supported|unsupported)|[Uu]nsupported.*float16", message

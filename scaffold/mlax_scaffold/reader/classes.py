@@ -293,7 +293,11 @@ class ClassReader:
         if kind is Kind.OPTIMIZER:
             for made in (*hyperparameters, *declarations):
                 if made.name in OF_STEPS and made.location is not None:
-                    self._taken(made.name, made.location.line)
+                    fix = None
+                    if made in declarations:
+                        new = f"{made.name}_"
+                        fix = attribute_named(self.source, made.name, new)
+                    self._taken(made.name, made.location.line, fix)
             attributes |= {name: name for name in OF_STEPS}
             for method in (m for m in methods if m.name == "prepare"):
                 for n in walk(method):

@@ -386,6 +386,6 @@ def _names(node: _Definition) -> set[str]:
         if isinstance(node, ast.FunctionDef) or isinstance(part, ast.FunctionDef):
             found |= {n.id for n in walk(part) if isinstance(n, ast.Name)}
         elif isinstance(part, ast.AnnAssign):
-            given = (part.annotation, part.value)
+            given = (*walk(part.annotation), part.value)
             found |= {n.id for n in given if isinstance(n, ast.Name)}
     return found

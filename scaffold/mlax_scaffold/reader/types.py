@@ -64,7 +64,7 @@ def read_hyper_type(
             source.report(element, f"PerDim takes {allowed}")
             return None
         if word == "tuple":
-            return _read_sequence(source, node, optional)
+            return _read_sequence(source, node, optional, imports)
     if isinstance(node, ast.Name) and node.id in WORDS:
         kind = HyperType(WORDS[node.id], optional=optional)
         if kind.word.structural and optional:
@@ -176,9 +176,17 @@ def _is_sequence(node: ast.Subscript) -> bool:
 
 
 def _read_sequence(
-    source: Source, node: ast.Subscript, optional: bool
+    source: Source,
+    node: ast.Subscript,
+    optional: bool,
+    imports: Mapping[str, Import],
 ) -> HyperType | None:
     match node.slice:
+        case ast.Tuple(elts=[ast.Name(id=name), ast.Constant(value=end)]) if (
+            end is ... and name in imports and imports[name].members
+        ):
+            one = read_hyper_type(source, node.slice.elts[0], imports)
+            return one and replace(one, optional=optional, sequence=True)
         case ast.Tuple(elts=[ast.Name(id=name), ast.Constant(value=end)]) if (
             end is ... and name in sequence_elements()
         ):

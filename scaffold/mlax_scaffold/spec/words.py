@@ -128,9 +128,9 @@ def _function(check: str) -> Any:
 
 
 def _enumeration(annotation: Any) -> Any:
-    """The enumeration in an annotation, which may be followed by `| None`."""
-    given = typing.get_args(annotation) or (annotation,)
-    return next(a for a in given if a is not type(None))
+    """The enumeration in an annotation: alone, in a tuple of its members, or before `| None`."""
+    given = typing.get_args(annotation)
+    return _enumeration(given[given[0] is type(None)]) if given else annotation
 
 
 PerDim = PerDimWord()

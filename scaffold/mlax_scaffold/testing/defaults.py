@@ -90,6 +90,8 @@ def _same(value: Any, other: Any) -> bool:
     """Whether two defaults say the same; functions and members of enumerations by their names."""
     if isinstance(value, enum.Enum) and isinstance(other, enum.Enum):
         return value.name == other.name
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_same, value, other))
     if callable(value) and callable(other):
         return value is other or _name(value) == _name(other)
     return isinstance(value, bool) == isinstance(other, bool) and value == other

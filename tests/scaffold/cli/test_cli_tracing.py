@@ -288,6 +288,48 @@ def test_branches_of_a_schedule_become_choices(project: ProjectFolder):
     assert "jnp.maximum(self.peak * 0.5**t, 0.01)" in text
 
 
+BESIDE = '''\
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import Float, Layer, Size, lecun_normal, trainable
+
+
+class Masked(Layer):
+    """A linear map with a mask."""
+
+    features: Size
+
+    def setup(self):
+        self.kernel = trainable(lecun_normal(), (self.features, self.features))
+
+    def forward(
+        self, x: Float["*batch features"], mask: Float["features features"]
+    ) -> Float["*batch features"]:
+        return x @ (self.kernel * mask)
+
+
+class Ordered(Layer):
+    """Each feature of those before it."""
+
+    features: Size
+
+    def setup(self):
+        self.masked = Masked(self.features)
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        at = jnp.arange(self.features)
+        return self.masked(x, at[:, None] < at)
+'''
+
+
+def test_what_a_class_beside_it_is_given_is_cast_in_its_place(project: ProjectFolder):
+    project.write("specs/nn/ordered.py", BESIDE)
+    result = project.run("generate", "--fix", trial=True)
+    assert result.exit_code == 0, result.output
+    text = project.text("specs/nn/ordered.py")
+    assert "self.masked(x, jnp.asarray(at[:, None] < at, x.dtype))" in text
+
+
 KINDS = '''\
 import math
 

@@ -1345,3 +1345,18 @@ def test_what_is_joined_with_an_array_that_is_made_has_its_other_axes():
         ': Float["batch 3"]',
         ': Float["batch dim"]',
     ]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return x @ (self.kernel * allowed)",
+        "return x.dot(allowed * self.kernel)",
+        "kernel = self.kernel * allowed\nreturn jnp.dot(x, kernel)",
+    ],
+)
+def test_what_goes_with_a_matrix_is_one(body: str):
+    assert guessed(body, "x", "allowed") == [
+        'Float["*batch dim"]',
+        'Float["dim 3"]',
+    ]

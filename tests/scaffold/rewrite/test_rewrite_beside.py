@@ -77,6 +77,37 @@ class Bumps(Layer):
         stats = Stats(mean(x, axis=-1), x.max(axis=-1), x.argmax(axis=-1))
         return {"spread": stats.spread(), "where": stats.indices}
 '''
+STEPS = '''
+import enum
+
+from mlax_scaffold.spec import Float, Layer, Size, ones, trainable
+
+
+class Step(enum.Enum):
+    HALVE = 0.5
+    DOUBLE = 2.0
+
+
+def scaled(x, steps):
+    for step in steps:
+        x = x * step.value
+    return x
+
+
+class Steps(Layer):
+    """Its body names no member."""
+
+    features: Size
+    first: tuple[Step, ...] = (Step.HALVE, Step.DOUBLE)
+    then: tuple[Step, ...] | None = None
+
+    def setup(self):
+        self.w = trainable(ones, (self.features,))
+
+    def forward(self, x: Float["*batch features"]) -> Float["*batch features"]:
+        y = scaled(x * self.w, self.first)
+        return y if self.then is None else scaled(y, self.then)
+'''
 X = jnp.arange(6.0).reshape(2, 3) / 4
 
 
@@ -87,7 +118,8 @@ def spec() -> SpecFile:
 
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory, words, spec: SpecFile) -> Iterator[Examples]:
-    with importable([spec], words, tmp_path_factory.mktemp("beside")) as made:
+    steps = SpecFile("specs/nn/steps.py", "nn", STEPS)
+    with importable([spec, steps], words, tmp_path_factory.mktemp("beside")) as made:
         yield made
 
 
@@ -121,6 +153,23 @@ def test_members_are_canonical(examples: Examples):
     for wrong in ("none", 1, None):
         with pytest.raises(ValueError, match=r"Bumps: kernel .*'GAUSSIAN', 'INVERSE'"):
             module.init(jax.random.key(0), 3, kernel=wrong)
+
+
+def test_members_may_be_several(examples: Examples):
+    module, oracle = examples.module("nn", "steps"), examples.oracle("nn", "steps")
+    step = module.Step
+    for given in (("DOUBLE", step.DOUBLE), [step.DOUBLE] * 2):
+        trees = module.init(jax.random.key(0), 3, then=given)
+        assert trees[2].first == (step.HALVE, step.DOUBLE)
+        assert trees[2].then == (step.DOUBLE, step.DOUBLE)
+        y, _ = module.fwd(X, *trees)
+        assert_matches(X * 4, y, jnp.float32)
+        layer = oracle(3, then=given)
+        layer.load(*trees[:2])
+        assert_matches(layer(X), y, jnp.float32)
+    for wrong in ("DOUBLE", ("TRIPLE",), 1):
+        with pytest.raises(ValueError, match="Steps: then"):
+            module.init(jax.random.key(0), 3, then=wrong)
 
 
 def test_text_is_that_of_the_spec(file: Rendered):

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.reader.axes import operations, ranks, scanned
+from mlax_scaffold.reader.axes import operations, products, ranks, scanned
 from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
 from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe, described_part
@@ -201,6 +201,8 @@ class Evidence:
                 return
             case ast.Call():
                 operations.cast(node, self.alias)
+                if sides := products.factors(node):
+                    self._pair(*sides, product=True)
                 self.sums.tell(node, self.alias)
                 self.joins.tell(node, self.alias, self.scope)
                 self._call(node)
@@ -248,9 +250,7 @@ class Evidence:
     def _pair(self, left: ast.expr, right: ast.expr, product: bool) -> None:
         """What stands on both sides of an operator, where one is a weight."""
         if product:
-            shape, alias = self.shape(right), self.alias(left)
-            if shape and alias and alias.whole and len(shape) == 2:
-                alias.known.call(-1, shape[0])
+            products.multiplied(self.alias(left), self.alias(right), self.shape(right))
             operations.are_matrices(left, right, self.alias)
             return
         for side in (left, right):

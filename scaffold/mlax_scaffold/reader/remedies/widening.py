@@ -13,7 +13,7 @@ from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.checks.setup_arrays import ALSO_OF_NUMPY
 from mlax_scaffold.reader.checks.widening import UNTYPED
 from mlax_scaffold.reader.remedies.made_of_numbers import by_numpy_alone, is_number
-from mlax_scaffold.reader.remedies.names import of_jax, word
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.remedies.same_dtype import of_same_dtype, other_dtype
 from mlax_scaffold.reader.source import Source, dotted, self_attribute
 
@@ -71,7 +71,7 @@ def narrowed(
     `met` is the expression where it meets what has the dtype. What is made by a call gets it there.
     """
     # The outermost function has the inputs; a nested one may be given anything.
-    around = [n for n in ast.walk(source.tree) if _holds(n, operand)]
+    around = [n for n in ast.walk(source.tree) if holds(n, operand)]
     typed = [f for f in around if any(a.annotation for a in f.args.args)]  # type: ignore[attr-defined]
     operand = _begun(source, operand, around)
     told = [*(computed_dtype(source, f) for f in typed)]  # type: ignore[arg-type]
@@ -201,7 +201,7 @@ def by_numpy(source: Source, node: ast.AST) -> Fix | None:
 
     A property has hyperparameters alone, and so no dtype to compute in: those that read it cast it.
     """
-    around = [n for n in ast.walk(source.tree) if _holds(n, node)]
+    around = [n for n in ast.walk(source.tree) if holds(n, node)]
     owner = next((f for f in around if _is_property(f)), None)
     if owner is None:
         return None
@@ -274,7 +274,7 @@ def of_one_dtype(source: Source, node: ast.AST, dtypes: Sequence[str]) -> Fix | 
         return None
     values = [operand]
     for method in ast.walk(source.tree):
-        if isinstance(method, ast.FunctionDef) and _holds(method, operand):
+        if isinstance(method, ast.FunctionDef) and holds(method, operand):
             names = [n.id for n in ast.walk(operand) if isinstance(n, ast.Name)]
             values += [value for n in names for value in only_value(n, method)]
     derived = [
@@ -305,84 +305,8 @@ def _derived_by_numpy(source: Source) -> set[str | None]:
     return found - {None}
 
 
-def as_floating(source: Source, node: ast.AST) -> Fix | None:
-    """What a strict function is given, as floating numbers.
-
-    A function beside the definition may be given integers: then its calls cast them, where a dtype is known.
-    """
-    if not isinstance(node, ast.Call) or not node.args:
-        return None
-    if counted := _as_integers(source, node):
-        return counted
-    edits = list(_as_floating(source, node.args[0], ()))
-    jnp = of_jax(source, "jnp")
-    return None if not edits or None in edits else Fix(tuple(edits), (jnp,))  # type: ignore[arg-type]
-
-
-def _as_integers(source: Source, node: ast.Call) -> Fix | None:
-    """A sum of integers, which is one itself, by jax.numpy; None where it may be of anything else."""
-    strict = {word(source, name).bound: name for name in ("prod", "sum")}
-    name = strict.get(dotted(node.func) or "")
-    # What a function is given may be integers in one call, and no integers in another.
-    given = {
-        a.arg
-        for function in ast.walk(source.tree)
-        if isinstance(function, ast.FunctionDef) and _holds(function, node)
-        for a in function.args.args
-    }
-    if not name or len(node.args) != 1 or dotted(node.args[0]) in given:
-        return None
-    if any(k.arg not in ("axis", "keepdims") for k in node.keywords):
-        return None
-    jnp = of_jax(source, "jnp")
-    text = f"{jnp.bound}.asarray({source.text_of(node.args[0])}, int)"
-    made = (
-        source.edit(node.args[0], text),
-        source.edit(node.func, f"{jnp.bound}.{name}"),
-    )
-    return Fix(made, (jnp,))
-
-
-def _as_floating(
-    source: Source, operand: ast.expr, above: tuple[str, ...]
-) -> Iterator[Edit | None]:
-    """Edits that cast an operand, or the arguments that it is; None where that cannot be told."""
-    function = next(
-        (f for f in ast.walk(source.tree) if _holds(f, operand)), ast.Module([], [])
-    )
-    if not isinstance(function, ast.FunctionDef):
-        yield None
-        return
-    arguments = [a.arg for a in function.args.args]
-    typed = any(a.annotation is not None for a in function.args.args)
-    if typed or arguments[:1] == ["self"]:
-        fix = narrowed(source, operand)
-        if fix is None and function.decorator_list:
-            # No input is floating: what it computes has the default dtype.
-            text = f"{of_jax(source, 'jnp').bound}.asarray({source.text_of(operand)}, float)"
-            fix = Fix((source.edit(operand, text),))
-        yield from fix.edits if fix else [None]
-        return
-    given = isinstance(operand, ast.Name) and operand.id in arguments
-    calls = [
-        call
-        for call in ast.walk(source.tree)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id == function.name
-    ]
-    if not given or not calls or function.name in above:
-        yield None
-        return
-    for call in calls:
-        place = arguments.index(operand.id)  # type: ignore[attr-defined]
-        if place >= len(call.args):
-            yield None
-            return
-        yield from _as_floating(source, call.args[place], (*above, function.name))
-
-
-def _holds(function: ast.AST, node: ast.AST) -> bool:
+def holds(function: ast.AST, node: ast.AST) -> bool:
+    """Whether it is a function that a node is in."""
     return isinstance(function, ast.FunctionDef) and any(
         part is node for part in ast.walk(function)
     )

@@ -3,13 +3,15 @@
 """Sizes, axes and paddings: hyperparameters that are sequences."""
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, TypeVar
 
 from jax.export import is_symbolic_dim
 
 from ._errors import invalid, named
-from ._numbers import choice, is_integer, size
+from ._numbers import choice, is_integer, member, size
 
+E = TypeVar("E", bound=Enum)
 T = TypeVar("T")
 
 
@@ -79,6 +81,15 @@ def choices(
 
     def of_one(owner: str, /, **value: Any) -> Any:
         return choice(owner, choices, **value)
+
+    return sequence(owner, of_one, **value)
+
+
+def members(owner: str, enumeration: type[E], /, **value: Any) -> tuple[E, ...]:
+    """A tuple of members of an enumeration."""
+
+    def of_one(owner: str, /, **value: Any) -> E:
+        return member(owner, enumeration, **value)
 
     return sequence(owner, of_one, **value)
 
