@@ -70,6 +70,7 @@ class SetupReader(Declaring):
             found = declared_in(method, self._what)
             # Whatever else is no container is declared by one statement.
             self.declared = {n: d for n, d in found.items() if d.holds}
+            self._scheduled(method)
         for statement in method.body:
             self._statement(statement)
         derived = [d.name for d in self.declarations if d.role is Role.DERIVED]
@@ -86,6 +87,20 @@ class SetupReader(Declaring):
                     k.arg == "shape" for k in call.keywords
                 )
                 self.copies_weights |= self._role(call) is Role.MOMENT and not shaped
+
+    def _scheduled(self, method: ast.FunctionDef) -> None:
+        """Report what is computed of a field that may be a schedule."""
+        for node in walk(method):
+            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare):
+                for part in ast.iter_child_nodes(node):
+                    name = self_attribute(part)
+                    if self.scope.attributes.get(name or "") == "scheduled":
+                        self.source.report(
+                            part,
+                            f"`self.{name}` may be a schedule, whose values are those of steps",
+                            "What is kept begins before the first one. Begin in a step: "
+                            "`jnp.where(self.step_number == 1, first, self.kept)`.",
+                        )
 
     def _statement(self, statement: ast.stmt) -> None:
         match statement:
