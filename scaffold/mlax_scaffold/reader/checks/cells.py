@@ -7,6 +7,7 @@ decide.
 from __future__ import annotations
 
 import ast
+import re
 
 from mlax_scaffold.errors import Diagnostic, Fix
 from mlax_scaffold.model.definition import Definition, Role
@@ -16,6 +17,7 @@ from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.looping import looped
 from mlax_scaffold.reader.source import (
     Source,
+    dotted,
     indexed_attribute,
     self_attribute,
     source_of,
@@ -30,6 +32,8 @@ _INPUTS = frozenset(
     ("x", "xs", "xt", "inp", "inps", "input", "inputs", "token", "tokens", "u", "ut")
 )
 """What a cell reads in a step is called so, or has it in its name."""
+_OF_ARRAYS = re.compile(r"(jnp|lax|jax\.(nn|numpy|lax))\.")
+"""Functions that are given arrays, and no pairs of them."""
 _HOW = "A cell is `y, carry = cell(x, carry)`."
 
 
@@ -98,6 +102,9 @@ def _check(
     alone = len(parts) != 2 or _texts(source, target) == _texts(source, second)
     turned = _is_turned(source, target, call)
     taken_whole = turned or _is_renewed(source, target, second)
+    # `x = cell(x, h)` makes one array of another.
+    read = _is_renewed(source, target, first) and bool(_words(first) & _INPUTS)
+    taken_whole = taken_whole or read
     if alone and not taken_whole and not _is_one_array(method, target):
         return
     if not (alone or turned):
@@ -153,21 +160,33 @@ def _is_turned(source: Source, target: ast.expr, call: ast.Call) -> bool:
 
 
 def _is_one_array(method: ast.FunctionDef, target: ast.expr) -> bool:
-    """Whether nothing takes apart what is assigned, or returns it: `h_new = cell(x, h)`."""
-    if not isinstance(target, ast.Name):
-        return False
-    names = [n for n in walk(method) if isinstance(n, ast.Name) and n.id == target.id]
-    read = [n for n in names if isinstance(n.ctx, ast.Load)]
-    pairs: set[ast.expr | None] = set()
+    """Whether what is assigned is computed with as one array: `h_new = cell(x, h)`, and `2 * h_new`.
+
+    What is kept, returned or taken apart may be both.
+    """
+    name = target.id if isinstance(target, ast.Name) else ""
+    pairs: list[ast.expr | None] = []
+    arrays: list[ast.expr | None] = []
     for node in walk(method):
         match node:
             case ast.Return(value=ast.Tuple(elts=parts)):
-                pairs |= {*parts}
+                pairs += parts
             case ast.Subscript() | ast.Return() | ast.Starred():
-                pairs.add(node.value)
+                pairs.append(node.value)
             case ast.Assign(targets=[ast.Tuple(), *_], value=value):
-                pairs.add(value)
-    return bool(read) and not pairs & {*read}
+                pairs.append(value)
+            case ast.BinOp(left=left, right=right):
+                arrays += [left, right]
+            case ast.UnaryOp(operand=value):
+                arrays.append(value)
+            case ast.Call(func=function, args=[first, *_]):
+                path = dotted(function) or ""
+                arrays += [first] * bool(_OF_ARRAYS.match(path))
+    return _reads(name, arrays) and not _reads(name, pairs)
+
+
+def _reads(name: str, nodes: list[ast.expr | None]) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in nodes)
 
 
 def _is_renewed(source: Source, target: ast.expr, value: ast.expr) -> bool:

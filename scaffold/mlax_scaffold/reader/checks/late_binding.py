@@ -107,6 +107,7 @@ def _free(function: _Function) -> list[str]:
     body = function.body if isinstance(function.body, list) else [function.body]
     names = [n for part in body for n in walk(part) if isinstance(n, ast.Name)]
     own |= {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    own |= {n.arg for part in body for n in walk(part) if isinstance(n, ast.arg)}
     return [*dict.fromkeys(n.id for n in names if n.id not in own)]
 
 
