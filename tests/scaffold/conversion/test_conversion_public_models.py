@@ -387,3 +387,96 @@ class Thing(nn.Module):
 """.replace("WIDTH", width)
     )
     assert chosen in text
+
+
+def test_precision_of_attention_says_nothing_of_what_is_computed():
+    text = of_jax("""\
+class Thing(nn.Module):
+    precision: jax.lax.Precision | None = None
+
+    @nn.compact
+    def __call__(self, q, k, v):
+        return nn.dot_product_attention(q, k, v, precision=self.precision)
+""")
+    assert "dot_product_attention" in text or "softmax" in text
+
+
+def test_numbers_as_rows_of_haiku_are_those_of_jax():
+    text = of_jax("""\
+class Thing(hk.Module):
+    def __init__(self, actions, name=None):
+        super().__init__(name=name)
+        self.actions = actions
+
+    def __call__(self, x, action):
+        return hk.Linear(self.actions)(x) * hk.one_hot(action, self.actions)
+""")
+    assert "jax.nn.one_hot(action, self.actions" in text
+
+
+def test_a_dtype_that_setup_hands_to_a_function_is_left_out():
+    text = of_jax("""\
+def table(size, dtype=jnp.float32):
+    return jnp.arange(size).astype(dtype)
+
+
+class Thing(nn.Module):
+    size: int
+    dtype: jnp.dtype = jnp.float32
+
+    def setup(self):
+        self.table = table(self.size, dtype=self.dtype)
+
+    def __call__(self, x):
+        return x * self.table
+""")
+    assert "self.table = table(self.size)" in text
+
+
+def test_a_shape_with_a_name_stays_that_of_the_array_that_is_bound_anew():
+    text = converted("""\
+class Part(nn.Module):
+    def __init__(self, nf, nx):
+        super().__init__()
+        self.nf = nf
+        self.weight = nn.Parameter(torch.empty(nx, nf))
+        self.bias = nn.Parameter(torch.zeros(nf))
+
+    def forward(self, x):
+        size_out = x.size()[:-1] + (self.nf,)
+        x = torch.addmm(self.bias, x.view(-1, x.size(-1)), self.weight)
+        return x.view(size_out)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.attn = Part(3 * dim, dim)
+        self.dim = dim
+
+    def forward(self, x):
+        q, k, v = self.attn(x).split(self.dim, dim=2)
+        return q * k + v
+""").text
+    assert "x: Float['*batch nx']) -> Float['*batch nf']" in text
+    assert "size_out = x.shape[:-1]\n" in text
+    assert "x.reshape(*size_out, self.nf)" in text
+    assert "x: Float['batch axis1 dim']" in text
+
+
+def test_a_mask_of_numbers_of_equinox_says_where_it_is_not_zero():
+    text = converted(
+        """\
+class Thing(eqx.Module):
+    attention: eqx.nn.MultiheadAttention
+
+    def __init__(self, size: int, *, key):
+        self.attention = eqx.nn.MultiheadAttention(4, size, key=key)
+
+    def __call__(self, x: Float[Array, "n size"], mask: Float[Array, "n"]):
+        mask = jnp.broadcast_to(mask, (x.shape[0], x.shape[0]))
+        return self.attention(x, x, x, mask=mask)
+""",
+        "import equinox as eqx\nimport jax.numpy as jnp\nfrom jaxtyping import Array, Float\n\n\n",
+    ).text
+    assert "mask=mask != 0" in text
