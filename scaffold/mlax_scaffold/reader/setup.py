@@ -70,7 +70,7 @@ class SetupReader(Declaring):
             found = declared_in(method, self._what)
             # Whatever else is no container is declared by one statement.
             self.declared = {n: d for n, d in found.items() if d.holds}
-            self._scheduled(method)
+        self._scheduled(method)
         for statement in method.body:
             self._statement(statement)
         derived = [d.name for d in self.declarations if d.role is Role.DERIVED]
