@@ -25,6 +25,8 @@ def check_shapes(definition: Definition) -> list[Diagnostic]:
     return found
 
 
+_OF_ONE_AXIS = ("channel", "dim", "feature", "head", "unit")
+"""What one axis has many of: a field called so is a slip. Of a `frame` a result may have several `frames`."""
 _OF_THE_FIELD = frozenset(("batch", "height", "length", "time", "width"))
 """What axes are called: no slip, however close to a hyperparameter such as `patch`."""
 
@@ -110,8 +112,11 @@ class _Checker:
                     if name in known_names or self._known(name):
                         continue
                     known = [*self.sizes, *self.tuples, *bound]
-                    # A result may have several `frames` of the length `frame` of an input.
-                    near = [n for n in _others(known, name, shape) if name != f"{n}s"]
+                    near = [
+                        n
+                        for n in _others(known, name, shape)
+                        if name != f"{n}s" or n.endswith(_OF_ONE_AXIS)
+                    ]
                     if name in free and not did_you_mean(name, near, cutoff=0.8):
                         continue  # of any size, with a name for the reader
                     message = "names neither a hyperparameter nor an axis of an input"
