@@ -65,11 +65,3 @@ def _in_passes(node: Any, child: ast.AST) -> bool:
     draws += [node.generators[place].iter] if place else []
     drawing = ("key", "keys")
     return not any(self_attribute(n) in drawing for d in draws for n in ast.walk(d))
-
-
-def defaults_of(given: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
-    """The parameters that have one, each with it."""
-    places = [*given.posonlyargs, *given.args]
-    pairs = [*zip(reversed(places), reversed(given.defaults), strict=False)]
-    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
-    return [*pairs, *((arg, value) for arg, value in named if value is not None)]

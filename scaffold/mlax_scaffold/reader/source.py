@@ -350,3 +350,11 @@ def compares_with_none(node: ast.AST) -> bool:
         ):
             return True
     return False
+
+
+def defaults_of(given: ast.arguments) -> list[tuple[ast.arg, ast.expr]]:
+    """The parameters that have one, each with it."""
+    places = [*given.posonlyargs, *given.args]
+    pairs = [*zip(reversed(places), reversed(given.defaults), strict=False)]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    return [*pairs, *((arg, value) for arg, value in named if value is not None)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from mlax_scaffold.reader.axes.operations import integer
 from mlax_scaffold.reader.axes.sizes import SIGNS, Scope, computed
 
-_MADE = ("empty", "full", "ones", "zeros")
+MADE = ("empty", "full", "ones", "zeros")
 """Functions that make an array of a shape, which is their first argument."""
 _KINDS = {"bool": "Bool", "int": "Int", "uint": "Int"}
 _DEPTH = 12
@@ -112,7 +112,7 @@ class Begins:
             ):
                 return self.type(owner, depth + 1)
             case ast.Call(func=ast.Attribute(attr=made), args=[shape, *others]) if (
-                made in _MADE
+                made in MADE
             ):
                 axes = self._axes(shape, depth + 1)
                 dtypes = [k.value for k in node.keywords if k.arg == "dtype"]

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mlax_scaffold.reader.axes.aliases import Alias
+from mlax_scaffold.reader.axes.carries import MADE
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import Find, integer, joined
 from mlax_scaffold.reader.axes.sizes import Scope
@@ -18,8 +19,6 @@ from mlax_scaffold.reader.source import dotted
 
 _RESIZED = ("repeat", "resize")
 """What leaves the number of axes, and gives some of them other sizes."""
-_MADE = ("empty", "full", "ones", "zeros")
-"""What makes an array of a shape."""
 _CHANNELS = 1
 """The axis of channels that stand behind the batch."""
 
@@ -227,7 +226,7 @@ def _shape(node: ast.expr) -> list[ast.expr]:
     """The sizes of an array that is made of one number; none of anything else."""
     match node:
         case ast.Call(func=made, args=[ast.Tuple(elts=sizes), *_]) if (
-            _last_name(made) in _MADE
+            _last_name(made) in MADE
         ):
             return sizes
     return []

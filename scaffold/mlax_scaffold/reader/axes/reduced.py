@@ -11,18 +11,8 @@ from mlax_scaffold.reader.source import dotted
 
 _REDUCTIONS = frozenset(
     (
-        *(
-            "all",
-            "any",
-            "argmax",
-            "argmin",
-            "logsumexp",
-            "max",
-            "mean",
-            "median",
-            "min",
-        ),
-        *("norm", "prod", "std", "sum", "var"),
+        *("all", "any", "argmax", "argmin", "logsumexp", "max", "mean", "median"),
+        *("min", "norm", "prod", "std", "sum", "var"),
     )
 )
 _MODULES = ("jax", "jnp", "np", "numpy")

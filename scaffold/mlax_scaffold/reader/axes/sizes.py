@@ -12,7 +12,7 @@ from itertools import chain
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.reader.source import self_attribute
+from mlax_scaffold.reader.source import defaults_of, self_attribute
 
 _WHOLE = ("int", "Size", "Count")
 """Types of hyperparameters that name sizes."""
@@ -259,13 +259,9 @@ def _initializes(annotation: ast.expr) -> bool:
 def counts_among(parameters: ast.arguments) -> set[str]:
     """The parameters of a function that are whole numbers, by their types or their defaults."""
     listed = [*parameters.posonlyargs, *parameters.args]
-    pairs = (
-        *zip(reversed(listed), reversed(parameters.defaults), strict=False),
-        *zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True),
-    )
     counts = {
         a.arg
-        for a, default in pairs
+        for a, default in defaults_of(parameters)
         if isinstance(default, ast.Constant) and type(default.value) is int
     }
     for a in (*listed, *parameters.kwonlyargs):

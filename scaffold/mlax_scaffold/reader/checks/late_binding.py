@@ -12,9 +12,14 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.evaluation import defaults_of
 from mlax_scaffold.reader.looping import SEQUENCES
-from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
+from mlax_scaffold.reader.source import (
+    Source,
+    class_of,
+    defaults_of,
+    dotted,
+    self_attribute,
+)
 
 _Function = ast.FunctionDef | ast.Lambda
 _Loop = ast.For | ast.comprehension

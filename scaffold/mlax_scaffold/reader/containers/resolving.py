@@ -42,8 +42,11 @@ from mlax_scaffold.reader.containers.uses import (
     removed,
     used_otherwise,
 )
-from mlax_scaffold.reader.evaluation import defaults_of
-from mlax_scaffold.reader.source import indexed_attribute, self_attribute
+from mlax_scaffold.reader.source import (
+    defaults_of,
+    indexed_attribute,
+    self_attribute,
+)
 
 _ASKING = frozenset(("isinstance", "len", "type", "hasattr", "getattr", "callable"))
 """What calls no function that it is given."""

@@ -10,7 +10,13 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.checks.likeness import single_arrays
 from mlax_scaffold.reader.remedies.modes import TRAINS, mode
 from mlax_scaffold.reader.remedies.types import needed
-from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
+from mlax_scaffold.reader.source import (
+    Source,
+    class_of,
+    defaults_of,
+    dotted,
+    self_attribute,
+)
 
 
 def of_training(
@@ -271,10 +277,7 @@ def without_parameter(
     if by_keyword[1:] and argument is by_keyword[0]:
         start = source.start(argument)
         return Fix((source.replace(start, source.start(by_keyword[1]), ""),))
-    defaults = dict(zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True))
-    plain = [*method.args.posonlyargs, *method.args.args]
-    given = list(method.args.defaults)
-    defaults |= dict(zip(plain[len(plain) - len(given) :], given, strict=True))
+    defaults = dict(defaults_of(method.args))
     last = defaults.get(argument) or argument
     previous = parameters[at - 1]
     previous = defaults.get(previous) or previous.annotation or previous

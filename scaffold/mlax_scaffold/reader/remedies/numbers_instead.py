@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.source import dotted, is_none
+from mlax_scaffold.reader.source import defaults_of, dotted, is_none
 
 _WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _BUILTINS = ("abs", "float", "int", "len", "max", "min", "round")
@@ -80,16 +80,7 @@ def _kind(function: ast.FunctionDef, value: ast.expr, depth: int = 0) -> str:
 
 def _named(function: ast.FunctionDef, name: str, depth: int) -> str:
     """The kind of a parameter with a number as its default, or of a size that is unpacked."""
-    given = function.args
-    positional = [*given.posonlyargs, *given.args]
-    late = positional[len(positional) - len(given.defaults) :]
-    pairs = [*zip(late, given.defaults, strict=True)]
-    pairs += [
-        (arg, value)
-        for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True)
-        if value is not None
-    ]
-    for arg, default in pairs:
+    for arg, default in defaults_of(function.args):
         if arg.arg == name:
             return _kind(function, default, depth)
     values = [*_bound(function, name)]
