@@ -259,6 +259,11 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
         )
     attribute = re.search(r"has no attribute '?(\w+)'?", message)
     if "AttributeError" in kinds and attribute:
+        owner = re.search(r"'(\w+)' object has", message)
+        if owner and attribute[1] in ARRAY_METHODS:
+            return _Explanation(
+                f"a {owner[1]} has no `{attribute[1]}`", "Arrays have it, and this is none."
+            )
         close = did_you_mean(attribute[1], ARRAY_METHODS)
         return _Explanation(f"an array has no `{attribute[1]}`", close)
     if _OF_SHAPES.search(message):

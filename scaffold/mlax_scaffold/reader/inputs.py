@@ -275,15 +275,16 @@ def not_by_keyword(
 
     `others` are all such. What stands behind the first that no edit makes an input is by keyword, too.
     """
+    if draws(function, arg.arg):
+        told = f"the key `{arg.arg}` has no type"
+        fix = typed(source, function, arg, default)
+        source.report(arg, told, f"Write `{arg.arg}: Key`.", fix=fix)
+        return
     if arg in function.args.kwonlyargs:
         fix = with_word(source, arg, default)
         source.report(arg, f"`{arg.arg}` needs a word of the vocabulary", fix=fix)
         return
     fix = typed(source, function, arg, default)
-    if draws(function, arg.arg):
-        told = f"the key `{arg.arg}` has no type"
-        source.report(arg, told, f"Write `{arg.arg}: Key`.", fix=fix)
-        return
     if fix is None:
         first = next(o for o in others if typed(source, function, *o) is None)
         fix = keyword_only(source, function, *first)

@@ -253,7 +253,7 @@ def optimizer(
         optimizers.have_moments_of_the_structure_of_the_weights,
         optimizers.refuse_what_does_not_fit,
         tell_of_masks_that_select_nothing,
-        optimizers.stay_finite_without_gradients,
+        optimizers.behave_without_gradients,
         refuse_what_is_no_hyperparameter,
     ]
     if takes_weights:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -242,7 +242,8 @@ def assert_zero_gradients(
 ) -> None:
     """Where gradients, or weights too, are zero, updates and state remain finite.
 
-    What may be undefined without gradients remains so where they are zero in one array.
+    What may be undefined without gradients remains so where they are zero in one array. Updates
+    are what is added to weights, and not the weights after it.
     """
     structs = cast(trees()["dict"], dtype)
     params = weights(structs)
@@ -279,6 +280,42 @@ def assert_zero_gradients(
                     f"{how} in {jnp.dtype(dtype)}: {value}\nA constant that is added may be zero "
                     "there, as 1e-8 is: `jnp.maximum(x, jnp.finfo(x.dtype).tiny)` is not."
                 )
+    drawn = (weights(structs, seed) for seed in range(_DRAWS))
+    _assert_changes(
+        case.name, [(p, program(p, zeros)[1], program(p, p)[1]) for p in drawn]
+    )
+
+
+_DRAWS = 8
+"""So many weights tell what points along them from what does by chance."""
+
+
+def _assert_changes(name: str, steps: Sequence[tuple[PyTree, PyTree, PyTree]]) -> None:
+    """Updates that point along the weights without a gradient, and against it with one, are weights.
+
+    Of each step: the weights, the updates of zero gradients, and those where the weights are the
+    gradients. What adds a share of the weights to gradients, as L2 regularization does, points along both.
+    """
+    along: list[float] = []
+    against: list[float] = []
+    for weight, *updates in steps:
+        p, still, moved = map(
+            _flat, (weight, *(jax.tree.map(lambda u: u[0], u) for u in updates))
+        )
+        lengths = np.linalg.norm(p) * np.linalg.norm(still)
+        along.append(float(p @ still / lengths) if lengths else 0.0)
+        against.append(float(p @ (moved - still)))
+    if np.mean(along) > 0.5 and np.mean(against) < 0.0:
+        raise AssertionError(
+            f"{name}: the updates are the weights after the step, where what is added to the weights "
+            "is asked for: return the difference, `new - param`"
+        )
+
+
+def _flat(tree: PyTree) -> np.ndarray:
+    """All numbers of a tree, as one vector of float64."""
+    leaves = [np.asarray(leaf).astype(np.float64) for leaf in jax.tree.leaves(tree)]
+    return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
 
 def _trace(case: OptimizerCase, params: PyTree, gradients: PyTree, what: str) -> Any:

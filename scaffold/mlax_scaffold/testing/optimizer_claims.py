@@ -150,6 +150,6 @@ def refuse_weights_that_are_not_floating(situation: OptimizerSituation) -> None:
     assert_rejects_weights(situation.case)
 
 
-def stay_finite_without_gradients(situation: OptimizerSituation) -> None:
-    """Where gradients, or weights too, are zero, updates and state remain finite. It compiles."""
+def behave_without_gradients(situation: OptimizerSituation) -> None:
+    """Without gradients, or weights too, updates and state remain finite, and are no weights. It compiles."""
     assert_zero_gradients(situation.case)

@@ -158,6 +158,12 @@ FAULTS: dict[str, tuple[str, str, str, str | None]] = {
         None,
     ),
     "Method": ("return x.unsqueeze(0)[0]", "x.unsqueeze", "an array has no", None),
+    "NoArray": (
+        "pair = (x, x)\nreturn x * pair.ndim",
+        "pair.ndim",
+        "a tuple has no `ndim`",
+        None,
+    ),
     "OfALayer": (
         "return self.inner(x) + self.inner.gain",
         "self.inner.gain",

@@ -360,3 +360,42 @@ def test_hyperparameters_that_the_spec_takes_no_step_with_are_no_case(
     told = Refused if fails and unsaid else IndexError
     with pytest.raises(told):
         Situation.pick(case(step=failing, unsaid=unsaid), spec, first)
+
+
+def moved(change):
+    """The optimizer with another last step, of its update and the weight."""
+
+    def changed_step(gradients, state, params, hyperparams):
+        updates, new = step(gradients, state, params, hyperparams)
+        return jax.tree.map(change, updates, params), new
+
+    return case(step=changed_step)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda u, w: w + u,
+        lambda u, w: jnp.clip(w + u, -1, 1),
+        lambda u, w: (w + u) / jnp.maximum(jnp.linalg.norm(w + u), 0.1).astype(w.dtype),
+        lambda u, w: jnp.sign(w + u) * jnp.maximum(jnp.abs(w + u) - 0.01, 0),
+    ],
+    ids=["alone", "cut off", "normalized", "shrunk"],
+)
+def test_the_weight_after_the_step_is_no_update(change):
+    with pytest.raises(AssertionError, match="the updates are the weights after"):
+        contracts.assert_zero_gradients(moved(change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda u, w: u - 0.5 * w,
+        lambda u, w: -u + w,
+        lambda u, w: jnp.where(w + u < 0, -w, u),
+        lambda u, w: jnp.clip(w + u, -1, 1) - w,
+    ],
+    ids=["decayed", "L2", "kept positive", "projected"],
+)
+def test_what_follows_from_the_weight_may_be_an_update(change):
+    contracts.assert_zero_gradients(moved(change))

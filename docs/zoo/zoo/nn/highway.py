@@ -31,7 +31,7 @@ class HighwayTrainables(NamedTuple):
     """Weights of Highway."""
 
     layers: Any
-    """Those of layers."""
+    """A tuple with an item for each Linear."""
 
 
 @static
@@ -47,7 +47,7 @@ class HighwayHyperparams(OfLayer[jax.Array]):
     activation: Callable[..., jax.Array]
     """Of H."""
     layers: Any
-    """Those of layers."""
+    """A tuple with an item for each Linear."""
 
 
 def init(

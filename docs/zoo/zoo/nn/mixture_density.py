@@ -48,7 +48,7 @@ class MixtureDensityTrainables(NamedTuple):
     """Weights of MixtureDensity."""
 
     heads: Any
-    """Those of heads."""
+    """A dictionary with an item for each Linear."""
 
 
 @static
@@ -62,7 +62,7 @@ class MixtureDensityHyperparams(OfLayer):
     components: int
     """Number of Gaussians."""
     heads: Any
-    """Those of heads."""
+    """A dictionary with an item for each Linear."""
 
 
 def init(

@@ -32,7 +32,7 @@ class MogrifierLSTMCellTrainables(NamedTuple):
 
     cell: LSTMCell.LSTMCellTrainables
     gates: Any
-    """Those of gates."""
+    """A tuple with an item for each Linear."""
 
 
 @static
@@ -49,7 +49,7 @@ class MogrifierLSTMCellHyperparams(
     """Number of rounds."""
     cell: LSTMCell.LSTMCellHyperparams
     gates: Any
-    """Those of gates."""
+    """A tuple with an item for each Linear."""
 
     def initial_carry(self, input_shape, dtype):
         return self.cell.initial_carry(input_shape, dtype)

@@ -42,7 +42,7 @@ class PerceiverCrossAttentionTrainables(NamedTuple):
     latents: jax.Array
     """(num_latents, latent_features)."""
     norms: Any
-    """Those of norms."""
+    """A dictionary with an item for each LayerNorm."""
     query: Linear.LinearTrainables
     key_value: Linear.LinearTrainables
     out: Linear.LinearTrainables
@@ -64,7 +64,7 @@ class PerceiverCrossAttentionHyperparams(OfLayer[jax.Array]):
     widening: int
     """How much wider the hidden layer of the MLP is."""
     norms: Any
-    """Those of norms."""
+    """A dictionary with an item for each LayerNorm."""
     query: Linear.LinearHyperparams
     key_value: Linear.LinearHyperparams
     out: Linear.LinearHyperparams

@@ -39,7 +39,7 @@ class SIRENTrainables(NamedTuple):
     """Weights of SIREN."""
 
     layers: Any
-    """Those of layers."""
+    """A tuple with an item for each Linear."""
     last: Linear.LinearTrainables
 
 
@@ -60,7 +60,7 @@ class SIRENHyperparams(OfLayer[jax.Array]):
     omega: float
     """Frequency of the others."""
     layers: Any
-    """Those of layers."""
+    """A tuple with an item for each Linear."""
     last: Linear.LinearHyperparams
 
 

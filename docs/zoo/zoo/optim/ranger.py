@@ -49,7 +49,7 @@ class RangerHyperparams(OfOptimizer):
     alpha: float
     """Step size of the slow weights."""
     inner: OptimizerHyperparams
-    """Those of inner."""
+
     _keeps_weights: ClassVar[bool] = True
 
 

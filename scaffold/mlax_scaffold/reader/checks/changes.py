@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from mlax_scaffold.errors import Fix
+from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.read_names import bound_in
+from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source
+
+_Scope = ast.FunctionDef | ast.Lambda
 
 
 def check_changes(
@@ -23,7 +28,9 @@ def check_changes(
         return
     functions = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
     inside = {id(n) for f in functions if f is not method for n in walk(f)}
-    for value, weight, returned in _returned(method):
+    after: list[_After] = []
+    for returned, weight, scope in _returned(method):
+        value = _value(returned, scope)
         if method.name == "update" and isinstance(value, ast.Tuple | ast.List):
             if id(returned) in inside:
                 continue  # a function inside of the method returns what it likes
@@ -34,24 +41,42 @@ def check_changes(
                 "Set what is kept, as in `self.trace = trace`, and return the change alone.",
             )
             continue
-        if not _is_after(value, weight):
-            continue
-        alone = returned is value or _is_read_once(returned, method)
+        rebound = [*_in_order(weight, True, {}, scope)]
+        known = {weight: rebound[-1] if rebound else True}
+        if _is_after(value, known, scope):
+            after.append(_After(value, returned, weight, scope, bool(rebound)))
+    for at, found in enumerate(after):
+        if not found.rebound:
+            fix = _mended(source, found)
+        else:
+            # Where one is mended, all are: the weight has a name then.
+            fix = None if at else _kept(source, [a for a in after if a.rebound])
         source.report(
-            value,
+            found.value,
             f"`{method.name}` returns what is added to a weight, and this is the weight after it",
-            f"Return the change alone, without `{weight}`.",
-            fix=_changed(source, value, weight)
-            if alone and not isinstance(value, ast.Name)
-            else _difference(source, returned, weight),
+            f"Return the change alone, without `{found.weight}`.",
+            fix=fix,
         )
 
 
-def _returned(method: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, ast.expr]]:
-    """What is returned for one weight, what the weight is called there, and the expression of the statement.
+@dataclass(frozen=True)
+class _After:
+    """A weight after the step that is returned."""
 
-    They differ where a local holds it.
-    """
+    value: ast.expr
+    returned: ast.expr
+    """The expression of the statement; the value is what it holds, where it is a local."""
+    weight: str
+    """What the weight is called there."""
+    scope: _Scope
+    rebound: bool
+    """Whether the name of the weight is given to something else, too."""
+
+
+def _returned(
+    method: ast.FunctionDef,
+) -> Iterator[tuple[ast.expr, str, _Scope]]:
+    """What is returned for one weight, what the weight is called there, and the function that returns it."""
     names = [a.arg for a in (*method.args.posonlyargs, *method.args.args)]
     if len(names) < 3:
         return
@@ -60,21 +85,23 @@ def _returned(method: ast.FunctionDef) -> Iterator[tuple[ast.expr, str, ast.expr
         if not isinstance(node, ast.Return) or node.value is None:
             continue
         if method.name == "update":
-            chosen = ((part, weight) for part in _chosen(node.value))
+            chosen = ((part, weight, method) for part in _chosen(node.value))
         else:
             chosen = (
-                (part, name)
-                for value in _values(node.value, method)
-                for body, name in _of_leaves(value, weight)
+                (part, name, scope)
+                for body, name, scope in _of_leaves(
+                    _value(node.value, method), weight, method
+                )
                 for part in _chosen(body)
             )
-        for part, name in chosen:
-            yield from ((value, name, part) for value in _values(part, method))
+        yield from chosen
 
 
-def _values(node: ast.expr, method: ast.FunctionDef) -> list[ast.expr]:
-    """What a local holds; of all else itself."""
-    return (only_value(node.id, method) if isinstance(node, ast.Name) else []) or [node]
+def _value(node: ast.expr, scope: _Scope) -> ast.expr:
+    """What a local holds, where one statement binds it; of all else itself."""
+    if isinstance(node, ast.Name) and isinstance(scope, ast.FunctionDef):
+        return next(iter(only_value(node.id, scope)), node)
+    return node
 
 
 def _chosen(node: ast.expr) -> Iterator[ast.expr]:
@@ -88,42 +115,94 @@ def _chosen(node: ast.expr) -> Iterator[ast.expr]:
             yield node
 
 
-def _is_read_once(local: ast.expr, method: ast.FunctionDef) -> bool:
+def _is_read_once(local: ast.expr, scope: _Scope) -> bool:
     name = local.id if isinstance(local, ast.Name) else ""
     loads = (
         n
-        for n in walk(method)
+        for n in walk(scope)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == name
     )
     return len(list(loads)) == 1
 
 
-def _of_leaves(value: ast.expr, weights: str) -> Iterator[tuple[ast.expr, str]]:
+def _of_leaves(
+    value: ast.expr, weights: str, method: ast.FunctionDef
+) -> Iterator[tuple[ast.expr, str, _Scope]]:
     """The same of a function that is mapped over the leaves of trees."""
     match value:
         case ast.Call(
-            func=ast.Attribute(attr="map" | "tree_map"),
-            args=[ast.Lambda(args=ast.arguments(args=of), body=body), *trees],
+            func=ast.Attribute(attr="map" | "tree_map"), args=[mapped, *trees]
         ):
-            for argument, tree in zip(of, trees, strict=False):
-                if isinstance(tree, ast.Name) and tree.id == weights:
-                    yield body, argument.arg
+            at = next((i for i, t in enumerate(trees) if _is(t, weights)), None)
+            function = _function(mapped, method)
+            if function is None or at is None or at >= len(function.args.args):
+                return
+            name = function.args.args[at].arg
+            if isinstance(function, ast.Lambda):
+                yield function.body, name, function
+                return
+            for node in walk(function):
+                if isinstance(node, ast.Return) and node.value is not None:
+                    yield node.value, name, function
 
 
-def _is_after(value: ast.expr, weight: str) -> bool:
-    """Whether a weight is part of a value as it is, or less a share: that is the weight after a step."""
+def _function(node: ast.expr, method: ast.FunctionDef) -> _Scope | None:
+    """The lambda, or the function inside of a method, that an expression is."""
+    if isinstance(node, ast.Lambda):
+        return node
+    name = node.id if isinstance(node, ast.Name) else ""
+    inner = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
+    return next((f for f in inner if f is not method and f.name == name), None)
+
+
+_KEEPS = frozenset(
+    ("abs", "asarray", "astype", "clip", "maximum", "minimum", "nan_to_num", "relu")
+)
+"""Functions that leave weights weights."""
+
+
+def _is_after(value: ast.expr, known: Mapping[str, bool], scope: _Scope) -> bool:
+    """Whether a weight is part of a value as it is, or less a share: that is the weight after a step.
+
+    `known` says of names whether they are such, that of the weight itself among them. Another local
+    is one where any of its values is.
+    """
     match value:
+        case ast.Name(id=name):
+            if name in known:
+                return known[name]
+            return any(_in_order(name, False, known, scope))
         case ast.BinOp(left=left, op=ast.Div()):
-            return _is_after(left, weight)
-    terms = [*_terms(value)]
-    if not isinstance(value, ast.BinOp) or (
-        any(_is(term, weight) and not added for term, added in terms)
-    ):
-        return False
-    return any(
-        added and (_is(term, weight) or _share(term, weight) is not None)
-        for term, added in terms
-    )
+            return _is_after(left, known, scope)
+        case ast.BinOp(op=ast.Add() | ast.Sub()):
+            terms = [(_is_after(t, known, scope), added) for t, added in _terms(value)]
+            return (True, True) in terms and (True, False) not in terms
+        case ast.BinOp(op=ast.Mult()):
+            return (
+                _share(value, {n for n, is_one in known.items() if is_one}) is not None
+            )
+        case ast.Call(func=ast.Attribute(value=of, attr=name), args=args):
+            # The function of a module, or the method of an array.
+            return name in _KEEPS and any(
+                _is_after(v, known, scope) for v in (of, *args[:1])
+            )
+    return False
+
+
+def _in_order(
+    name: str, first: bool, known: Mapping[str, bool], scope: _Scope
+) -> Iterator[bool]:
+    """Whether a name is a weight after each statement that binds it, which may read what it was before."""
+    now = first
+    for node in walk(scope):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=target)], value=value):
+                if target == name:
+                    now = _is_after(value, {**known, name: now}, scope)
+                    yield now
+            case ast.AugAssign(target=ast.Name(id=target), op=op):
+                if target == name and isinstance(op, ast.Add | ast.Sub | ast.Div):
+                    yield now
 
 
 def _terms(value: ast.expr, *, added: bool = True) -> Iterator[tuple[ast.expr, bool]]:
@@ -138,15 +217,18 @@ def _terms(value: ast.expr, *, added: bool = True) -> Iterator[tuple[ast.expr, b
             yield value, added
 
 
-def _share(term: ast.expr, weight: str) -> ast.expr | None:
+def _share(term: ast.expr, weights: Container[str]) -> ast.expr | None:
     """`decay` of `w * (1 - decay)`."""
     match term:
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             for one, other in ((left, right), (right, left)):
-                match other:
-                    case ast.BinOp(
-                        left=ast.Constant(value=1), op=ast.Sub(), right=share
-                    ) if _is(one, weight):
+                match one, other:
+                    case (
+                        ast.Name(id=name),
+                        ast.BinOp(
+                            left=ast.Constant(value=1), op=ast.Sub(), right=share
+                        ),
+                    ) if name in weights:
                         return share
     return None
 
@@ -184,11 +266,40 @@ def _changed(source: Source, value: ast.expr, weight: str) -> Fix:
     if term is not None:
         return _without(source, term, weight)
     first, _ = next(_terms(value))
-    share = _share(first, weight)
+    share = _share(first, (weight,))
     if share is None:
         return _difference(source, value, weight)
     text = f"-{_operand(source, share, negated=True)} * {weight}"
     return Fix((source.edit(first, text),))
+
+
+def _mended(source: Source, found: _After) -> Fix:
+    """The change in the place of a weight after the step."""
+    value, returned, weight = found.value, found.returned, found.weight
+    alone = returned is value or _is_read_once(returned, found.scope)
+    if _is(returned, weight):
+        jnp = of_jax(source, "jnp")
+        edit = source.edit(returned, f"{jnp.bound}.zeros_like({weight})")
+        return Fix((edit,), (jnp,))
+    if alone and not isinstance(value, ast.Name):
+        return _changed(source, value, weight)
+    return _difference(source, returned, weight)
+
+
+def _kept(source: Source, after: Sequence[_After]) -> Fix:
+    """The same where the name of the weight is given to something else: it is kept by another one."""
+    edits: dict[Edit, None] = {}
+    for found in after:
+        if isinstance(found.scope, ast.Lambda):
+            continue
+        names = bound_in(walk(found.scope))
+        fresh = ("before", f"{found.weight}_before", f"{found.weight}_before_step")
+        name = next(n for n in fresh if n not in names)
+        first = found.scope.body[1 if ast.get_docstring(found.scope) else 0]
+        indent = " " * first.col_offset
+        edits[source.insert(first, f"{name} = {found.weight}\n{indent}")] = None
+        edits |= dict.fromkeys(_difference(source, found.returned, name).edits)
+    return Fix((*edits,))
 
 
 def _difference(source: Source, returned: ast.expr, weight: str) -> Fix:

@@ -38,6 +38,8 @@ def check_vanishing(
     if method.name not in ("update", *_WHOLE) or "dither" not in attributes:
         return
     update = method.name == "update"
+    if update and "grad" not in [a.arg for a in method.args.args]:
+        return  # That it is called otherwise is told first.
     for function in (method, *(_called(source.tree, method) if update else ())):
         known = "grad.dtype" if function is method else computed_dtype(source, function)
         for divisor, constant in _divisors(function, _negative(source.tree, function)):

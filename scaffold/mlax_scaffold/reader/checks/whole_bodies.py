@@ -10,6 +10,7 @@ from mlax_scaffold.reader.checks.corrections import check_corrections
 from mlax_scaffold.reader.checks.declared_in_bodies import check_declared
 from mlax_scaffold.reader.checks.drawn_choices import check_drawn_choices
 from mlax_scaffold.reader.checks.draws import check_fixed_keys, check_mapped_keys
+from mlax_scaffold.reader.checks.first_steps import check_first_steps
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.late_binding import check_late_binding
@@ -45,6 +46,7 @@ CHECKS = (
     check_choices,
     check_coefficients,
     check_corrections,
+    check_first_steps,
     check_vanishing,
 )
 """Each is called with the source, the method, its attributes and what is imported."""

@@ -184,7 +184,13 @@ def imported_above(source: Source, node: ast.Import | ast.ImportFrom) -> Fix | N
             if "." in alias.name and alias.asname is None:
                 return None
             needed.append(Needed(alias.name, "", alias.asname or alias.name))
-    return Fix((removed(source, node),), tuple(needed))
+    gone = [removed(source, node)]
+    if source.lines[node.lineno - 2].rstrip().endswith(":"):
+        # A block does not begin with an empty line.
+        after = (node.end_lineno or node.lineno) + 1
+        if after < len(source.lines) and not source.lines[after - 1].strip():
+            gone.append(source.replace((after, 1), (after + 1, 1), ""))
+    return Fix(tuple(gone), tuple(needed))
 
 
 def of_self(source: Source, method: ast.AST, target: ast.expr) -> Fix | None:

@@ -75,14 +75,25 @@ def called_so(
     name: str,
     close: str,
 ) -> Fix | None:
-    """The one method that other libraries call otherwise, or that is misspelt, by its name."""
+    """The method that others call otherwise, that is misspelt, or that is the only one, by its name."""
     methods = list(methods)
     if name in (m.name for m in methods):
         return None
     for method in methods:
         if method.name in CALLED[name] or method.name == close:
             return called(source, method, name)
-    return None
+    own = [m for m in methods if m.name not in CALLED and _may_be_called(source, m)]
+    return called(source, own[0], name) if len(own) == 1 else None
+
+
+def _may_be_called(source: Source, method: ast.FunctionDef) -> bool:
+    """Whether a method takes something, and is there for others: nothing in the class calls it."""
+    return (
+        len(method.args.args) > 1
+        and not method.name.startswith("_")
+        and not method.decorator_list
+        and not [*uses_of_self(source.tree, method.name)]
+    )
 
 
 def moved_up(source: Source, name: str, before: str) -> Fix | None:

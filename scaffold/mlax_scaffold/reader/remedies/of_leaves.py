@@ -15,29 +15,55 @@ OF_TREES = ("prepare", "step", "finish")
 """The methods of a step that are called once for all weights."""
 _TREE_FUNCTIONS = frozenset(("all", "flatten", "leaves", "map", "reduce", "structure"))
 """Functions of `jax.tree`."""
+_OF_ARRAYS = frozenset(("T", "dtype", "ndim", "reshape", "shape", "size"))
+"""What is read of an array, and of no container."""
 _TO_TREES = frozenset(("add", "map", "merge", "select", "where"))
 """Those whose result is a tree, and words."""
 
 
 def computed_with(step: ast.FunctionDef) -> str | None:
-    """The gradients or the weights of a step that it does arithmetic with, which trees have none of.
+    """The gradients or the weights of a step that it takes as one array, which trees are none of.
 
-    None where it does with neither.
+    It does arithmetic with them, or reads their shape. None where it takes neither so.
     """
-    inputs = [a.arg for a in step.args.args[1:3]]
-    bound = bound_in(n for n in walk(step) if n not in step.args.args)
+    given = {a.arg for a in step.args.args[1:3]} - _bound_inside(step)
+    until = {name: _rebound(step, name) for name in given}
     for node in walk(step):
         match node:
             case ast.BinOp(left=left, right=right):
                 operands = (left, right)
             case ast.UnaryOp(op=ast.USub(), operand=only):
                 operands = (only,)
+            case ast.AugAssign(target=only):
+                operands = (only,)
+            case ast.Attribute(value=only, attr=name) if name in _OF_ARRAYS:
+                operands = (only,)
             case _:
                 continue
         for operand in operands:
-            if isinstance(operand, ast.Name) and operand.id in {*inputs} - bound:
-                return operand.id
+            if isinstance(operand, ast.Name) and operand.id in given:
+                end = until[operand.id]
+                if end is None or (operand.lineno, operand.col_offset) < end:
+                    return operand.id
     return None
+
+
+def _bound_inside(step: ast.FunctionDef) -> set[str]:
+    """The names that functions and comprehensions in a method bind, which are others there."""
+    scopes = (ast.Lambda, ast.FunctionDef, ast.comprehension)
+    inner = [n for n in walk(step) if isinstance(n, scopes) and n is not step]
+    return bound_in(n for scope in inner for n in walk(scope))
+
+
+def _rebound(step: ast.FunctionDef, name: str) -> tuple[int, int] | None:
+    """Where the first statement ends that sets a parameter, which it may still read."""
+    ends = [
+        (s.end_lineno or 0, s.end_col_offset or 0)
+        for s in walk(step)
+        if isinstance(s, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.NamedExpr)
+        and name in bound_in(walk(s))
+    ]
+    return min(ends, default=None)
 
 
 def mapped_over(update: ast.FunctionDef, module: ast.Module) -> str | None:

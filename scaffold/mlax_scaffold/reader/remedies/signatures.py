@@ -13,13 +13,22 @@ from mlax_scaffold.reader.source import Source
 def keyword_only(
     source: Source, function: ast.FunctionDef, arg: ast.arg, default: ast.expr | None
 ) -> Fix | None:
-    """A hyperparameter of a function behind `*`; None where it is none, or others are by keyword."""
+    """A hyperparameter of a function, and all behind it, by keyword; None where it is none."""
     given = function.args
-    if given.kwonlyargs or given.vararg or arg not in given.args:
+    if given.vararg or arg not in given.args:
         return None
     if arg.annotation is None and with_word(source, arg, default) is None:
         return None
-    return Fix((source.insert(arg, "*, "),))
+    star = source.insert(arg, "*, ")
+    if not given.kwonlyargs:
+        return Fix((star,))
+    last = given.defaults[-1] if given.defaults else given.args[-1]
+    span = source.end(last), source.start(given.kwonlyargs[0])
+    before, _, after = source.between(*span).partition("*")
+    if "#" in before + after:
+        return None
+    kept = before + after.lstrip().removeprefix(",").lstrip()
+    return Fix((star, source.replace(*span, kept)))
 
 
 def with_word(source: Source, arg: ast.arg, default: ast.expr | None) -> Fix | None:

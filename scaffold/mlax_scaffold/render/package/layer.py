@@ -13,8 +13,8 @@ from mlax_scaffold.model.definition import (
     Role,
 )
 from mlax_scaffold.model.library import Library
-from mlax_scaffold.model.places import container_of
 from mlax_scaffold.render.arrays import result_doc
+from mlax_scaffold.render.package.held import held_doc, held_layers_doc
 from mlax_scaffold.render.package.input_checks import (
     InputChecks,
     complex_check,
@@ -164,7 +164,7 @@ class _LayerBuilder:
                 yield Field(d.name, annotation, docstring(text, 4))
             elif d.role is Role.SUB_LAYER and getattr(self.subs[d.name], trait):
                 if d.members:
-                    yield Field(d.name, "Any", docstring(f"Those of {d.name}."))
+                    yield Field(d.name, "Any", docstring(held_layers_doc(d)))
                     continue
                 assert d.reference is not None
                 tree = "Trainables" if role is Role.TRAINABLE else "NonTrainables"
@@ -188,7 +188,7 @@ class _LayerBuilder:
             yield Field(d.name, d.annotation or "Any", doc)
         for d in self.definition.declared(Role.SUB_LAYER):
             if d.members:
-                yield Field(d.name, "Any", docstring(f"Those of {d.name}."))
+                yield Field(d.name, "Any", docstring(held_layers_doc(d)))
                 continue
             assert d.reference is not None
             kind = f"{d.reference.name}.{d.reference.name}Hyperparams"
@@ -353,14 +353,6 @@ class _LayerBuilder:
     def _entry_body(self, method: Method) -> str:
         body = self.methods[method.name].body
         return "\n\n".join(["\n".join(self._entry_checks(method)), body])
-
-
-def held_doc(d: Declaration) -> str:
-    """What is said of a list or a dictionary of arrays."""
-    first = sentence(d.doc) if d.doc else ""
-    kind = container_of(d.members)
-    named = {"dict": "A dictionary", "list": "A tuple"}.get(kind, "A tree")
-    return first or f"{named} of arrays."
 
 
 def _nested(d: Declaration, kind: str) -> str:

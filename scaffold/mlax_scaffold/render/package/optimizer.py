@@ -95,12 +95,7 @@ class _OptimizerBuilder:
                     Field(h.name, h.type.canonical, docstring(field_doc(h), 4))
                     for h in self.definition.hyperparameters
                 ),
-                *(
-                    Field(
-                        d.name, "OptimizerHyperparams", docstring(f"Those of {d.name}.")
-                    )
-                    for d in self.made
-                ),
+                *(Field(d.name, "OptimizerHyperparams") for d in self.made),
             ),
             hyper_methods(self.definition, self.methods),
             self._init(),
