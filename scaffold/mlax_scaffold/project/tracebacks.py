@@ -262,7 +262,8 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
         owner = re.search(r"'(\w+)' object has", message)
         if owner and attribute[1] in ARRAY_METHODS:
             return _Explanation(
-                f"a {owner[1]} has no `{attribute[1]}`", "Arrays have it, and this is none."
+                f"a {owner[1]} has no `{attribute[1]}`",
+                "Arrays have it, and this is none.",
             )
         close = did_you_mean(attribute[1], ARRAY_METHODS)
         return _Explanation(f"an array has no `{attribute[1]}`", close)

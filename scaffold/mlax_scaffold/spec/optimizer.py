@@ -31,7 +31,7 @@ from mlax_scaffold.spec.sub_optimizers import (
     SubOptimizer,
     made_optimizers,
 )
-from mlax_scaffold.spec.trees import path_name
+from mlax_scaffold.spec.trees import of_any, path_name
 
 _INPUTS = ("value", "value_and_gradients", "key")
 
@@ -245,7 +245,7 @@ class Optimizer(OptimizerThreads):
         self, made: list[dict[str, Any]], masks: Mapping[str, Any]
     ) -> dict[str, Any]:
         chosen = dict.fromkeys(masks, True)
-        found = made[0] if made else self._declare_(jnp.zeros(()), chosen)
+        found = made[0] if made else of_any(lambda leaf: self._declare_(leaf, chosen))
         self._held_ = held_names(found)
         return found
 

@@ -15,6 +15,7 @@ tree_dot: Callable[..., jax.Array] = _trees.tree_dot
 matrix_shape: Callable[..., tuple[int, ...]] = _trees.matrix_shape
 to_matrices: Callable[..., jax.Array] = _trees.to_matrices
 from_matrices: Callable[..., jax.Array] = _trees.from_matrices
+of_any: Callable[..., dict[str, Any]] = _trees.of_any
 scales_loss: Callable[[Any], bool] = _trees.scales_loss
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +18,7 @@ from mlax_scaffold.testing.case import cast
 from mlax_scaffold.testing.compare import assert_same_structure
 from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.dtypes import precision_for
+from mlax_scaffold.testing.optimizer_weights import taken, trees, weights
 from mlax_scaffold.testing.picks import Unfit
 from mlax_scaffold.testing.programs import quick
 
@@ -28,11 +29,6 @@ ASKS = "give moment_dtype"
 
 INPUTS = "value", "value_and_gradients", "key"
 """The inputs of every `step`, beside gradients, state and weights."""
-
-
-class _Pair(NamedTuple):
-    a: Any
-    b: Any
 
 
 @dataclass(frozen=True)
@@ -125,23 +121,6 @@ class OptimizerCase:
         return self.step(self.given(gradients), state, params, hyperparams, **given)
 
 
-def trees() -> dict[str, PyTree]:
-    """Weights of many structures, as `jax.ShapeDtypeStruct` in float32."""
-    matrix = jax.ShapeDtypeStruct((2, 3), jnp.float32)
-    vector = jax.ShapeDtypeStruct((3,), jnp.float32)
-    scalar = jax.ShapeDtypeStruct((), jnp.float32)
-    kernel = jax.ShapeDtypeStruct((3, 2, 4), jnp.float32)
-    return {
-        "leaf": matrix,
-        "dict": {"kernel": matrix, "bias": vector},
-        "none": {"kernel": matrix, "bias": None},
-        "named tuple": _Pair(matrix, [vector, (scalar, kernel)]),
-        "partial": jax.tree_util.Partial(max, matrix),
-        "empty": {},
-        "only none": (None, None),
-    }
-
-
 def inputs_of_step(gradients: PyTree, params: PyTree) -> dict[str, Any]:
     """Inputs of `step`: a loss with these gradients at these weights, and a key.
 
@@ -168,17 +147,6 @@ def _loss(gradient: jax.Array, moved: jax.Array) -> jax.Array:
     return total.astype(jnp.result_type(float))
 
 
-def weights(structs: PyTree, seed: int = 0) -> PyTree:
-    """Standard normal arrays of these shapes and dtypes."""
-    generator = np.random.default_rng(seed)
-
-    def draw(struct: Any) -> Any:
-        values = np.asarray(generator.standard_normal(struct.shape))
-        return jax.device_put(values.astype(struct.dtype))
-
-    return jax.tree.map(draw, structs)
-
-
 def declared_dtypes(case: OptimizerCase) -> tuple[DTypeLike, ...]:
     """The dtypes that hyperparameters name."""
     named = (case.moment_dtype, *case.other_dtypes)
@@ -196,11 +164,14 @@ def assert_mixed_dtypes(case: OptimizerCase) -> None:
         "half": jax.ShapeDtypeStruct((2, 5), jnp.bfloat16),
         "single": jax.ShapeDtypeStruct((11,), jnp.float32),
     }
+    structs = taken(case, structs)
     what = f"{case.name} with weights of mixed dtypes"
     declared = declared_dtypes(case)
     with precision_for(*declared):
         jaxpr = _trace(case, structs, structs, what)
     for name, struct in structs.items():
+        if struct is None:
+            continue
         allowed = (struct.dtype, *declared)
         findings = [f for f in audit_jaxpr(jaxpr, allowed) if f.shape == struct.shape]
         if findings:
@@ -219,7 +190,8 @@ def assert_structure(case: OptimizerCase) -> None:
     Their arrays may have other shapes: moments that are not kept, or are factored.
     `step` returns updates and a state of the structures that it was given. Only traces.
     """
-    for name, structs in trees().items():
+    for name, given in trees().items():
+        structs = taken(case, given)
         what = f"{case.name} with weights of the structure {name!r}"
         state, _ = jax.eval_shape(case.initialize, structs)
         for moment, value in _fields(state, what).items():
@@ -245,7 +217,7 @@ def assert_zero_gradients(
     What may be undefined without gradients remains so where they are zero in one array. Updates
     are what is added to weights, and not the weights after it.
     """
-    structs = cast(trees()["dict"], dtype)
+    structs = taken(case, cast(trees()["dict"], dtype))
     params = weights(structs)
     _, hyperparams = jax.eval_shape(case.initialize, structs)
 

@@ -21,8 +21,8 @@ from mlax_scaffold.testing.optimizer import (
     OptimizerCase,
     declared_dtypes,
     inputs_of_step,
-    trees,
 )
+from mlax_scaffold.testing.optimizer_weights import taken, trees
 from mlax_scaffold.testing.oracle import (
     Spec,
     assert_spec_refuses,
@@ -71,7 +71,8 @@ class OptimizerSituation:
         others = tuple(name for name in INPUTS if name not in case.needs)
         inputs = pick("inputs that it may do without", choices((), others))
         assert_wanted(pick)
-        found = cls(case, spec, dtype, cast(trees()[structure], dtype), inputs)
+        structs = taken(case, cast(trees()[structure], dtype))
+        found = cls(case, spec, dtype, structs, inputs)
         try:
             _ = found.step
         except UNTRACED:

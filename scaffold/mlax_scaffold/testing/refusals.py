@@ -13,19 +13,21 @@ import jax
 import jax.numpy as jnp
 
 from mlax_scaffold.testing.fitting import array
-from mlax_scaffold.testing.optimizer import OptimizerCase, trees, weights
+from mlax_scaffold.testing.optimizer import OptimizerCase
+from mlax_scaffold.testing.optimizer_weights import taken, taken_shape, trees, weights
 from mlax_scaffold.testing.oracle import Spec
 from mlax_scaffold.testing.toys import with_optimizers
 
 
 def assert_rejects_gradients(case: OptimizerCase) -> None:
     """Gradients of another structure, shape or dtype raise an error that names the path."""
-    structs = {"a": {"w": array((2, 3)), "b": array((3,))}}
+    w, shape = taken_shape(case, (2, 3)), taken_shape(case, (3,))
+    structs = {"a": {"w": array(w), "b": array(shape)}}
     state, hyperparams = jax.eval_shape(case.initialize, structs)
     for what, gradients, error in (
-        ("structure", {"a": {"w": array((2, 3))}}, ValueError),
-        ("shape", {"a": {"w": array((2, 3)), "b": array((4,))}}, ValueError),
-        ("dtype", {"a": {"w": array((2, 3)), "b": array((3,), jnp.int32)}}, TypeError),
+        ("structure", {"a": {"w": array(w)}}, ValueError),
+        ("shape", {"a": {"w": array(w), "b": array((4, *shape[1:]))}}, ValueError),
+        ("dtype", {"a": {"w": array(w), "b": array(shape, jnp.int32)}}, TypeError),
     ):
         try:
             jax.eval_shape(
@@ -48,7 +50,7 @@ def assert_rejects_gradients(case: OptimizerCase) -> None:
 
 def assert_rejects_state(case: OptimizerCase) -> None:
     """A state that is None, or of another optimizer, raises a TypeError that says so."""
-    params = {"w": array((2, 3))}
+    params = {"w": array(taken_shape(case, (2, 3)))}
     _, hyperparams = jax.eval_shape(case.initialize, params)
     for state, shown in ((None, "None"), (AnotherState(), "AnotherState")):
         try:
@@ -73,7 +75,10 @@ class AnotherState(NamedTuple):
 def assert_rejects_weights(case: OptimizerCase) -> None:
     """Weights that are integers or complex raise a TypeError that names the path."""
     for dtype in (jnp.int32, jnp.complex64):
-        params = {"a": array((2, 3)), "b": array((3,), dtype)}
+        params = {
+            "a": array(taken_shape(case, (2, 3))),
+            "b": array(taken_shape(case, (3,)), dtype),
+        }
         try:
             jax.eval_shape(case.initialize, params)
         except TypeError as raised:
@@ -93,7 +98,7 @@ def assert_rejects_weights(case: OptimizerCase) -> None:
 
 def assert_rejects_missing_inputs(case: OptimizerCase) -> None:
     """Without an input that it needs, `step` raises a ValueError that names it."""
-    params = {"w": array((2, 3))}
+    params = {"w": array(taken_shape(case, (2, 3)))}
     state, hyperparams = jax.eval_shape(case.initialize, params)
     for name in case.needs:
         others = tuple(other for other in case.needs if other != name)
@@ -119,7 +124,7 @@ def assert_names_masks(
 ) -> None:
     """A mask that selects no weight is an error that names it, or a warning where None would do."""
     fields = spec.load()._fields_
-    params = weights(trees()["dict"])
+    params = weights(taken(case, trees()["dict"]))
     takes_weights = "trainables" in inspect.signature(init).parameters
     for name in fields.holding("mask"):
         selects = fields.word(name).of_one == "bool"

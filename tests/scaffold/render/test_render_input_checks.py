@@ -531,6 +531,8 @@ def test_requirement(checks: types.ModuleType):
     error = checks.requirement("Example", "no", message=1, owner="x")
     assert str(error) == "Example: no; got message=1, owner='x'"
     assert str(checks.requirement("Example", "no")) == "Example: no"
+    said = "Example is for matrices"
+    assert str(checks.requirement("Example", said)) == said
 
 
 def test_require(checks: types.ModuleType):

@@ -52,3 +52,17 @@ def test_it_is_run_for_each_weight(state: str):
     assert jnp.array_equal(updates["w"], -0.5 * weights["w"])
     with pytest.raises(ValueError, match="Example: weights must have axes"):
         made.init({**weights, "scalar": jnp.ones(())}, 0.5)
+
+
+def test_it_refuses_no_tree_without_weights():
+    moment = "\n        self.trace = moment(zeros, param.shape)\n"
+    head = HEAD.replace("Scheduled, require", "Scheduled, moment, require")
+    spec = SpecFile("specs/optim/example.py", "optim", f"{head}{moment}{UPDATE}")
+    files = {f.path: f.text for f in render(read_library((spec,)), PROJECT)}
+    made = ModuleType("example_with_a_moment")
+    sys.modules[made.__name__] = made
+    exec(files["mlax/optim/example.py"], vars(made))
+    state, _ = made.init({}, 0.5)
+    assert state.trace == {}
+    with pytest.raises(ValueError, match="Example: weights must have axes"):
+        made.init({"scalar": jnp.ones(())}, 0.5)

@@ -23,6 +23,7 @@ from mlax_scaffold.testing.domains import Undefined
 from mlax_scaffold.testing.dtypes import FLOAT_DTYPES
 from mlax_scaffold.testing.optimizer import OptimizerCase
 from mlax_scaffold.testing.optimizer_situation import OptimizerSituation
+from mlax_scaffold.testing.optimizer_weights import taken, trees
 from mlax_scaffold.testing.oracle import Spec, find_spec
 from mlax_scaffold.testing.picks import Refused
 from mlax_scaffold.testing.refusals import assert_names_masks
@@ -86,7 +87,7 @@ def case(moment_dtype=None, learning_rate: Any = 0.1, epsilon=1e-3, **kwargs):
 def situation(case, dtype=jnp.float32):
     """A case with weights of a dtype; there is no spec."""
     spec = Spec(Path(__file__), Path(__file__).parent)
-    weights = cast(contracts.trees()["dict"], dtype)
+    weights = cast(trees()["dict"], dtype)
     return OptimizerSituation(case, spec, jnp.dtype(dtype), weights)
 
 
@@ -399,3 +400,38 @@ def test_the_weight_after_the_step_is_no_update(change):
 )
 def test_what_follows_from_the_weight_may_be_an_update(change):
     contracts.assert_zero_gradients(moved(change))
+
+
+def of_matrices(message="a weight has two axes", **settings):
+    """The optimizer for matrices alone, as a requirement of it says."""
+
+    def bound(params):
+        for param in jax.tree.leaves(params):
+            if param.ndim != 2:
+                raise ValueError(message)
+        return init(params, Hyperparams(0.1))
+
+    return case(init=bound, requirements=("two axes",), **settings)
+
+
+def test_weights_that_a_requirement_refuses_are_left_out():
+    only = of_matrices()
+    given = trees()["dict"]
+    assert taken(only, given) == given | {"bias": None}
+    assert taken(case(requirements=("two axes",)), given) is given
+    assert taken(of_matrices("something else"), given) is given
+    contracts.assert_structure(only)
+    contracts.assert_mixed_dtypes(only)
+    contracts.assert_zero_gradients(only)
+    with pytest.raises(AssertionError, match="float32"):
+        contracts.assert_mixed_dtypes(of_matrices(step=widened))
+    assert taken(of_matrices(), given["bias"]) is given["bias"]
+    with pytest.raises(ValueError, match="two axes"):
+        jax.eval_shape(only.initialize, given["bias"])
+
+
+def widened(gradients, state, params, hyperparams):
+    updates, new = step(gradients, state, params, hyperparams)
+    return jax.tree.map(
+        lambda u: (u.astype(jnp.float32) * 2).astype(u.dtype), updates
+    ), new

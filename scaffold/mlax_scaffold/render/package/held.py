@@ -1,4 +1,4 @@
-"""What is said of fields of no one class: lists and dictionaries of arrays or layers, or one of several layers."""
+"""What is said of fields of no one class: lists and dictionaries of arrays or layers, or one of several."""
 
 from __future__ import annotations
 

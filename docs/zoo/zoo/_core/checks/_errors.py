@@ -57,7 +57,8 @@ def shown(value: Any) -> str:
 def requirement(owner: str, message: str, /, **given: Any) -> ValueError:
     """The error of a requirement that does not hold."""
     values = ", ".join(f"{name}={value!r}" for name, value in given.items())
-    return ValueError(f"{owner}: {message}" + (f"; got {values}" if values else ""))
+    said = message if message.startswith(f"{owner} ") else f"{owner}: {message}"
+    return ValueError(said + (f"; got {values}" if values else ""))
 
 
 def require(owner: str, holds: Any, message: str, /, **given: Any) -> None:

@@ -3,7 +3,7 @@
 """An update of every weight: scalars, rows of leaves, and what is stored of them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,8 @@ from ..placement import in_place
 from ..static import Weights
 from ..steps import at_step
 from ._held import Held, joined, rebuilt
+
+Made = TypeVar("Made")
 
 
 def scalar(value: Any) -> jax.Array:
@@ -123,13 +125,26 @@ def unzip(
     params, structure = jax.tree.flatten(trainables)
     columns = [structure.flatten_up_to(mask) for mask in masks]
     made = [rows(*row) for row in zip(params, *columns, strict=True)]
-    names = (
-        made[0] if made else rows(jnp.zeros((), jnp.float32), *(True for _ in masks))
-    )
+    names = made[0] if made else of_any(lambda w: rows(w, *(True for _ in masks)))
     return {
         name: joined(structure, [row[name] for row in made], leaf)
         for name, leaf in names.items()
     }
+
+
+def of_any(made: Callable[[jax.Array], Made]) -> Made:
+    """What a function makes of a leaf, where there is none: of a scalar, if it does not refuse that.
+
+    Raises:
+        ValueError: what it says of a scalar, where it refuses leaves of up to five axes.
+    """
+    refused: list[ValueError] = []
+    for axes in range(6):
+        try:
+            return made(jnp.zeros((2,) * axes, jnp.float32))
+        except ValueError as error:
+            refused.append(error)
+    raise refused[0]
 
 
 def stored(tree: Any, like: Any, trainables: Any = None) -> Any:
