@@ -39,9 +39,7 @@ from mlax_scaffold.reader.remedies.signatures import (
 from mlax_scaffold.reader.remedies.trees import DICTIONARIES, typed_dict
 from mlax_scaffold.reader.remedies.types import annotated
 from mlax_scaffold.reader.resolution import HERE, Scope
-from mlax_scaffold.reader.source import (
-    Source,
-)
+from mlax_scaffold.reader.source import Source, kind_of_value
 from mlax_scaffold.reader.types import (
     is_array_annotation,
     read_array_type,
@@ -317,7 +315,7 @@ def typed(
     default: ast.expr | None,
 ) -> Fix | None:
     """The edit that gives an input the type that its uses say; None for one with a value as default."""
-    if isinstance(default, ast.Constant) and default.value is not None:
+    if kind_of_value(default):
         return None
     if default is not None and (number := number_of(function, arg.arg)):
         return annotated(source, arg, default, number)

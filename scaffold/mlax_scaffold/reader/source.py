@@ -342,6 +342,16 @@ def is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def kind_of_value(node: ast.expr | None) -> str:
+    """`float` for `-0.5`, and so for other plain values; "" for all else."""
+    match node:
+        case ast.Constant(value=bool() | int() | float() | str() as value):
+            return type(value).__name__
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            return kind_of_value(node.operand)
+    return ""
+
+
 def compares_with_none(node: ast.AST) -> bool:
     """Whether an expression is `... is None` or `... is not None`."""
     match node:

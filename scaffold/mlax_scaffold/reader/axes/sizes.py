@@ -12,7 +12,7 @@ from itertools import chain
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.model.words import WORDS
-from mlax_scaffold.reader.source import defaults_of, self_attribute
+from mlax_scaffold.reader.source import defaults_of, kind_of_value, self_attribute
 
 _WHOLE = ("int", "Size", "Count")
 """Types of hyperparameters that name sizes."""
@@ -262,7 +262,7 @@ def counts_among(parameters: ast.arguments) -> set[str]:
     counts = {
         a.arg
         for a, default in defaults_of(parameters)
-        if isinstance(default, ast.Constant) and type(default.value) is int
+        if kind_of_value(default) == "int"
     }
     for a in (*listed, *parameters.kwonlyargs):
         if a.annotation is not None and unparsed(a.annotation) in _WHOLE:

@@ -10,7 +10,7 @@ from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bindings import choices_in, is_elif
 from mlax_scaffold.reader.remedies.names import SPEC, of_module, uses_of_self
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
-from mlax_scaffold.reader.source import Source, dotted, self_attribute
+from mlax_scaffold.reader.source import Source, dotted, kind_of_value, self_attribute
 
 CALLED = {
     "forward": ("__call__", "call", "apply", "foward", "forwards", "fwd"),
@@ -227,10 +227,10 @@ def typed(source: Source, statement: ast.stmt) -> Fix | None:
             lines = [f"{source.text_of(n)} = {source.text_of(v)}" for n, v in pairs]
             break_ = "\n" + " " * statement.col_offset
             return Fix((source.edit(statement, break_.join(lines)),))
-        case ast.Assign(
-            targets=[ast.Name() as target], value=ast.Constant(value=value)
-        ) if isinstance(value, bool | int | float | str):
-            return _typed_last(source, statement, target, type(value).__name__)
+        case ast.Assign(targets=[ast.Name() as target], value=value) if (
+            kind := kind_of_value(value)
+        ):
+            return _typed_last(source, statement, target, kind)
         case ast.Assign(
             targets=[ast.Name() as target],
             value=ast.Tuple(elts=items) | ast.List(elts=items),

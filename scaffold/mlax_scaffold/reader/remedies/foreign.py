@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from mlax_scaffold.errors import Edit, Fix, Needed
+from mlax_scaffold.model.definition import SECTIONS, Kind
 from mlax_scaffold.model.import_time import INITIALIZERS, OWN_INITIALIZERS
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.reader.remedies.bodies import removed
@@ -173,7 +175,7 @@ def base_class(source: Source, node: ast.expr) -> Fix | None:
 
 
 def with_base(source: Source, node: ast.ClassDef) -> Fix | None:
-    """A class of `Layer` that has no base, or that of another library."""
+    """A class without a base, of what its folder is for; of `Layer` with that of another library."""
     if node.keywords or len(node.bases) > 1:
         return None
     if node.bases:
@@ -181,8 +183,10 @@ def with_base(source: Source, node: ast.ClassDef) -> Fix | None:
     line, text = node.lineno, source.lines[node.lineno - 1]
     column = text.index(node.name, node.col_offset) + len(node.name) + 1
     end = text.index(":", column - 1) + 1
-    edit = source.replace((line, column), (line, end), "(Layer)")
-    return Fix((edit,), (Needed(SPEC, "Layer", "Layer"),))
+    kind = SECTIONS.get(PurePosixPath(source.path).parent.name, Kind.LAYER)
+    base = "Layer" if kind is Kind.FUNCTION else kind.name.capitalize()
+    edit = source.replace((line, column), (line, end), f"({base})")
+    return Fix((edit,), (Needed(SPEC, base, base),))
 
 
 def known(source: Source, node: ast.expr, name: str) -> Fix | None:

@@ -15,6 +15,7 @@ from mlax_scaffold.reader.source import (
     class_of,
     defaults_of,
     dotted,
+    kind_of_value,
     self_attribute,
 )
 
@@ -53,8 +54,8 @@ def as_field(
             plain := _plain(source, argument.annotation)
         ):
             kind = plain if value is not None else f"{plain} | None"
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            kind = type(value).__name__
+        case ast.Constant() | ast.UnaryOp() if kind_of_value(default):
+            kind = kind_of_value(default)
         case ast.Constant(value=None) if argument.annotation is not None:
             kind = _or_none(argument.annotation)
         case ast.Constant(value=None) if number := _in_place(source, method, name):

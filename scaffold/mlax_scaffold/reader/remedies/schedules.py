@@ -12,9 +12,8 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.names import of_jax, word
 from mlax_scaffold.reader.remedies.types_of_defaults import of_items
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, kind_of_value
 
-_TYPES = {bool: "bool", int: "int", float: "float", str: "str"}
 _OF_STEPS = ("steps", "epochs", "period", "interval", "warmup", "every")
 """Ends of the names of parameters that count steps."""
 
@@ -182,8 +181,8 @@ def field_of(
         kind = source.text_of(parameter.annotation)
         if kind.rpartition(".")[2] == "ScalarOrSchedule":
             kind = "Scheduled"
-    elif isinstance(default, ast.Constant) and type(default.value) in _TYPES:
-        kind = _TYPES[type(default.value)]
+    elif kind_of_value(default):
+        kind = kind_of_value(default)
     elif isinstance(default, ast.Tuple | ast.List) and default.elts:
         kind = of_items(default.elts) or "tuple[int, ...]"
     else:

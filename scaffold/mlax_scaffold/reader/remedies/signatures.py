@@ -7,7 +7,7 @@ import ast
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.reader.remedies.names import renamed, word
 from mlax_scaffold.reader.remedies.types import needed
-from mlax_scaffold.reader.source import Source
+from mlax_scaffold.reader.source import Source, kind_of_value
 
 
 def keyword_only(
@@ -33,12 +33,11 @@ def keyword_only(
 
 def with_word(source: Source, arg: ast.arg, default: ast.expr | None) -> Fix | None:
     """`flip=False` as `flip: bool = False`; None where the default is no plain value."""
-    match default:
-        case ast.Constant(value=bool() | int() | float() | str() as value):
-            text = f"{arg.arg}: {type(value).__name__} = "
-            place = source.start(arg), source.start(default)
-            return Fix((source.replace(*place, text),))
-    return None
+    kind = kind_of_value(default)
+    if default is None or not kind:
+        return None
+    place = source.start(arg), source.start(default)
+    return Fix((source.replace(*place, f"{arg.arg}: {kind} = "),))
 
 
 def before_star(source: Source, function: ast.FunctionDef, name: str) -> Fix | None:
