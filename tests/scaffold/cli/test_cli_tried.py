@@ -260,3 +260,37 @@ def test_what_fails_where_an_input_of_a_step_is_read_is_told(empty: ProjectFolde
     [found] = error.value.diagnostics
     assert "unsupported operand type(s) for -" in found.message
     assert EVE.split("\n")[found.location.line - 1].endswith("self.value - self.before")
+
+
+SWAPPED = '''\
+from mlax_scaffold.spec import Float, Layer, Size
+from mlax_scaffold.specs.nn.linear import Linear
+from mlax_scaffold.specs.nn.lstm_cell import LSTMCell
+
+
+class Last(Layer):
+    """The last output of a cell."""
+
+    features: Size
+
+    def setup(self):
+        self.cell = LSTMCell(self.features, self.features)
+        self.out = Linear(self.features, self.features)
+
+    def forward(self, x: Float["batch time features"]) -> Float["batch features"]:
+        pair = self.cell.initial_carry(x[:, 0].shape, x.dtype)
+        for t in range(x.shape[1]):
+            new, y = self.cell(x[:, t], pair)
+            pair = new
+        return self.out(y)
+'''
+
+
+def test_what_fails_with_one_step_and_with_several_is_told(empty: ProjectFolder):
+    """One step gives a pair to the layer behind the cell, and two give an array as the carry."""
+    empty.write("specs/nn/last.py", SWAPPED)
+    with pytest.raises(SpecError) as error:
+        trial(empty, Tried())
+    [found] = error.value.diagnostics
+    assert "carry must be a tuple of 2, got an array" in found.message
+    assert "self.cell(x" in SWAPPED.split("\n")[found.location.line - 1]

@@ -241,7 +241,7 @@ REFUSED = {
     "no tuple of any number": (
         *SEVERAL,
         {"x": array(2, 3), "features": 3},
-        "x must be a tuple, got ArrayImpl",
+        "x must be a tuple, got an array",
     ),
     "dtypes of any number": (
         'y: Float["n"], x: tuple[Float["..."], ...]',
@@ -560,3 +560,11 @@ def test_require(checks: types.ModuleType):
 )
 def test_documentation_says_what_the_checks_take(shape: str, text: str):
     assert array_doc(ArrayType("Bool", parse_shape(shape))) == text
+
+
+@pytest.mark.parametrize("given", [(array(2), array(2)), [array(2)]], ids=type)
+def test_several_arrays_are_no_array(checks: types.ModuleType, given):
+    said = f"x must be a floating array, got a {type(given).__name__} of {len(given)}"
+    with pytest.raises(TypeError, match=said):
+        checks.floating("Example", x=given)
+    assert checks.floating("Example", x=[[1.0, 2.0]]).shape == (1, 2)

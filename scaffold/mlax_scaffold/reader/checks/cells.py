@@ -107,7 +107,11 @@ def _check(
     taken_whole = taken_whole or read
     if alone and not taken_whole and not _is_one_array(method, target):
         return
-    if not (alone or turned):
+    # The carry is the first of the results alone: `carry, y = cell(x, carry)`.
+    crossed = len(parts) == 2 and not (alone or turned)
+    crossed = crossed and _is_renewed(source, parts[0], second)
+    crossed = crossed and bool(_words(parts[0]) & _CARRIES)
+    if not (alone or turned or crossed):
         return
     given = source.text_of(second), source.text_of(first)
     x, carry = given if turned else given[::-1]
@@ -118,7 +122,7 @@ def _check(
         if pair:
             text = carry = f"({', '.join(source.text_of(p) for p in reversed(parts))})"
         text = f"_, {text}"
-    elif not _is_renewed(source, parts[1], first):
+    elif crossed or not _is_renewed(source, parts[1], first):
         text = f"{source.text_of(parts[1])}, {source.text_of(parts[0])}"
     edits = [source.edit(target, text)]
     if turned or carry != source.text_of(second):

@@ -85,6 +85,14 @@ def logical(owner: str, /, **value: Any) -> jax.Array:
 def _array(owner: str, name: str, expected: str, given: Any) -> jax.Array:
     if isinstance(given, jax.Array):
         return given
+    if isinstance(given, tuple | list) and any(
+        isinstance(part, jax.Array) for part in given
+    ):
+        # jax would stack them, where it is more likely that one of them is meant.
+        raise TypeError(
+            f"{owner}: {name} must be {expected}, got a {type(given).__name__} of "
+            f"{len(given)}; `jnp.stack` makes one array of them"
+        )
     try:
         return jnp.asarray(given)
     except (TypeError, ValueError) as error:
@@ -107,7 +115,8 @@ def items(
     name, given = named(value)
     several = isinstance(given, tuple | list)
     if not several or (count is not None and len(given) != count):
-        found = f"{len(given)}" if several else type(given).__name__
+        one = "an array" if isinstance(given, jax.Array) else type(given).__name__
+        found = f"{len(given)}" if several else one
         wanted = "a tuple" if count is None else f"a tuple of {count}"
         raise TypeError(f"{owner}: {name} must be {wanted}, got {found}")
     if element is None:
