@@ -24,6 +24,7 @@ from typing import Any
 
 import jax
 
+from mlax_scaffold.reader.axes.known import EDGES
 from mlax_scaffold.reader.axes.trying import OWN
 from mlax_scaffold.testing.contract import Contract
 from mlax_scaffold.testing.picks import with_values
@@ -264,9 +265,10 @@ def _named(shapes: Mapping[str, str]) -> dict[str, str]:
         inner = [w for w in own[1:] if w.startswith(f"{name}{OWN}")]
         usual = _usual(len(inner), own[-1] in inner and len(inner) == len(own) - 1)
         for word, plain in zip(inner, usual, strict=False):
-            names[word] = plain
+            kept = (n for n in (EDGES, "length") if word.endswith(f"{OWN}{n}"))
+            names[word] = next(kept, plain) if plain == usual[-1] else plain
         if own[0].startswith(f"{name}{OWN}"):
-            names[own[0]] = "batch"
+            names[own[0]] = EDGES if own[0].endswith(f"{OWN}{EDGES}") else "batch"
         for word in (w for w in own if w in names and w.startswith(f"{name}{OWN}")):
             taken = words | {v for k, v in names.items() if k != word}
             if names[word] in taken:

@@ -154,7 +154,7 @@ def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:
 
 
 def _in_the_end(name: str, method: ast.FunctionDef) -> list[ast.expr]:
-    """What a local begins with that is bound more than once, and ends as an array: `step = jnp.clip(step, 0, 1)`."""
+    """What a local begins with that is bound again, and ends as an array: `x = jnp.clip(x, 0, 1)`."""
     values = sorted(bindings_of(name, method), key=lambda v: v.lineno)
     whole = [s.value for s in method.body if isinstance(s, ast.Assign)]
     match values[-1:]:

@@ -38,7 +38,7 @@ def check_parameters(
             "`prepare` hands what `update` needs of it on, `self.scale = ...`."
         )
     if number := names_step(method, expected):
-        hint += " The number of the step is `self.step`, from 1, and the same as an integer `self.step_number`."
+        hint += " The number of the step is `self.step`, from 1, and as an integer `self.step_number`."
         if fix is None:
-            hint += f" Write that for `{number.arg}`, or `self.step - 1` where it is counted from 0."
+            hint += f" Write that for `{number.arg}`, or `self.step - 1` where it counts from 0."
     source.report(method, f"{method.name} takes ({', '.join(names)})", hint, fix=fix)
