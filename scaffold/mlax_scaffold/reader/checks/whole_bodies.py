@@ -13,6 +13,7 @@ from mlax_scaffold.reader.checks.draws import check_fixed_keys, check_mapped_key
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.late_binding import check_late_binding
+from mlax_scaffold.reader.checks.moment_counts import check_moment_counts
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import (
     check_initializer_numbers,
@@ -45,6 +46,7 @@ CHECKS = (
     check_choices,
     check_coefficients,
     check_corrections,
+    check_moment_counts,
     check_vanishing,
 )
 """Each is called with the source, the method, its attributes and what is imported."""
