@@ -79,6 +79,11 @@ BODIES = {
             "context": "batch context_length other+width",
         },
     ),
+    "apart": (
+        "x, y, z",
+        "return x @ self.kernel, y @ self.square + z @ self.kernel",
+        {"x": "*x_batch width", "y": "*batch other+width", "z": "*batch width"},
+    ),
     "modulated": (
         "x, c",
         "h = c @ self.kernel\n"

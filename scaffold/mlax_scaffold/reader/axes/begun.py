@@ -6,6 +6,7 @@ import ast
 import copy
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.carries import Begins, bound_once, words_of
@@ -81,6 +82,7 @@ def types_of_fields(
             plain = _in_terms(method)
             for call in _calls_of(plain, name):
                 reader = _reader(each, plain, first(method))
+                reader = replace(reader, sizes=_plain_inputs(method))
                 given = dict(zip(fields, call.args, strict=False))
                 given |= {k.arg: k.value for k in call.keywords if k.arg}
                 types = {f: reader.type(given[f]) for f in fields if f in given}
@@ -88,6 +90,15 @@ def types_of_fields(
                 if len(known) == len(fields):
                     return known
     return {}
+
+
+def _plain_inputs(method: ast.FunctionDef) -> list[str]:
+    """The inputs of a method whose types are those of no arrays: as parts of shapes they are sizes."""
+    return [
+        a.arg
+        for a in method.args.args
+        if not isinstance(a.annotation, ast.Subscript) and a.arg not in ("self", _DTYPE)
+    ]
 
 
 def _begun(method: ast.FunctionDef, name: str) -> ast.expr | None:
