@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.errors import Fix
@@ -29,18 +30,28 @@ def check_moment_counts(
     owner = class_of(source.tree, method)
     if method.name != "update" or owner is None:
         return
+    found: dict[str, list[tuple[ast.expr, ast.expr]]] = {}
     for statement in walk(method):
         match statement:
             case ast.Assign(targets=[ast.Attribute() as target], value=value):
                 pass
-            case ast.AugAssign(target=ast.Attribute() as target, op=ast.Add()):
-                value = ast.BinOp(target, ast.Add(), statement.value)
+            case ast.AugAssign(target=ast.Attribute() as target, value=by):
+                value = ast.BinOp(target, statement.op, by)
             case _:
                 continue
-        name = self_attribute(target) or ""
+        found.setdefault(self_attribute(target) or "", []).append((target, value))
+    stored = Counter(
+        self_attribute(node)
+        for node in walk(method)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
+    for name, values in found.items():
+        target, _ = values[0]
         declared = _declared(owner, name) if attributes.get(name) == "moment" else None
-        by = [*_raised_by(value, name, method)] if declared else []
-        if declared is None or not by:
+        raised = [[*_raised_by(value, name, method)] for _, value in values]
+        by = [number for numbers in raised for number in numbers]
+        # What is set to something else, too, is no count.
+        if declared is None or not all(raised) or stored[name] > len(values):
             continue
         given = [*declared.args[2:3]]
         given += [k.value for k in declared.keywords if k.arg == "dtype"]
