@@ -212,7 +212,7 @@ def _explanation(failure: Failure, traced: Definition) -> _Explanation | None:
             ),
         )
     if wanted := re.search(
-        r"(?:(\w+): (\w+) )?must be a floating array, got (\w+)", message
+        r"(?:(\w+): (\w+) )?must be a floating array, got (?!a )(\w+)", message
     ):
         owner, name = wanted[1] or "", wanted[2] or ""
         return _Explanation(

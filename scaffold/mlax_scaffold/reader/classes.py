@@ -56,8 +56,9 @@ from mlax_scaffold.reader.kinds import (
     UNKNOWN,
 )
 from mlax_scaffold.reader.methods import names_of, read_method
-from mlax_scaffold.reader.remedies.classes import called_so, typed, undecorated
+from mlax_scaffold.reader.remedies.classes import typed, undecorated
 from mlax_scaffold.reader.remedies.constructors import as_setup
+from mlax_scaffold.reader.remedies.first_methods import as_entry
 from mlax_scaffold.reader.remedies.foreign import with_base
 from mlax_scaffold.reader.remedies.names import attribute_named
 from mlax_scaffold.reader.remedies.taken_names import beside_field, default_of_weight
@@ -198,7 +199,7 @@ class ClassReader:
                 node,
                 f"{node.name} has no method {wanted}",
                 hint,
-                fix=called_so(self.source, methods, REQUIRED[kind][0], close),
+                fix=as_entry(self.source, methods, REQUIRED[kind][0], close),
             )
         requirements = list(setup.requirements)
         for method in methods:

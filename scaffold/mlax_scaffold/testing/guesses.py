@@ -24,6 +24,7 @@ from typing import Any
 
 import jax
 
+from mlax_scaffold.reader.axes.known import EDGES
 from mlax_scaffold.reader.axes.trying import OWN
 from mlax_scaffold.testing.contract import Contract
 from mlax_scaffold.testing.picks import with_values
@@ -48,6 +49,10 @@ _BY_CHANCE = 2.0
 """What it costs that an axis is as large as a weight, or as another kind of axis: that may be by chance."""
 _OF_ROWS = 1.0
 """What it costs that an input has two axes of one size, or a last one that goes with the rows of another."""
+_OPEN = "*batch"
+"""What open axes are called that are guessed."""
+_SHAPE = re.compile(r"""(["'])\w+\1: ["']([^"']*)["']""")
+"""An input with its shape, in the text of tests."""
 _NUMBERS = (1, 2)
 """So many axes stand for `*name`, and are taken, where any number is."""
 
@@ -98,7 +103,10 @@ def loosest(
         contract_of: the contract of cases in which inputs have other shapes.
         solve: what ties the axes of its cases.
     """
-    guessed = {n: s for n, s in shapes_in(text, guesses).items() if not _is_open(s)}
+    written = shapes_in(text, guesses)
+    if found := _unshared(written, text, contract_of):
+        return found
+    guessed = {n: s for n, s in written.items() if not _is_open(s)}
     apart = {name: guesses[name][0] for name in guessed}
     if _freedom(apart, fields) <= _freedom(guessed, fields):
         return {}
@@ -108,6 +116,26 @@ def loosest(
     if made is None or _freedom(made, fields) <= _freedom(guessed, fields):
         return {}
     return _named(made)
+
+
+def _unshared(
+    shapes: Mapping[str, str],
+    text: str,
+    contract_of: Callable[[Mapping[str, str]], Contract[Any] | None],
+) -> dict[str, str]:
+    """The shapes in which inputs have open axes of their own, where the code ties them to no other one's."""
+    found: dict[str, str] = {}
+    given = {n: s for n, s in shapes.items() if s.split()[:1] == [_OPEN]}
+    left = sum(_OPEN in shape for _, shape in _SHAPE.findall(text))
+    # The first keeps the name where others may go.
+    for name, shape in [*given.items()][1:] + [*given.items()][:1]:
+        own = f"{name}_{_OPEN[1:]}"
+        made = {**found, name: shape.replace(_OPEN, f"*{own}", 1)}
+        contract = contract_of(made) if left > 1 else None
+        apart = ({_OPEN[1:]: n, own: 3 - n} for n in _NUMBERS)
+        if contract and all(are_free(contract.make, numbers) for numbers in apart):
+            found, left = made, left - 1
+    return found
 
 
 def _is_open(shape: str) -> bool:
@@ -264,9 +292,10 @@ def _named(shapes: Mapping[str, str]) -> dict[str, str]:
         inner = [w for w in own[1:] if w.startswith(f"{name}{OWN}")]
         usual = _usual(len(inner), own[-1] in inner and len(inner) == len(own) - 1)
         for word, plain in zip(inner, usual, strict=False):
-            names[word] = plain
+            kept = (n for n in (EDGES, "length") if word.endswith(f"{OWN}{n}"))
+            names[word] = next(kept, plain) if plain == usual[-1] else plain
         if own[0].startswith(f"{name}{OWN}"):
-            names[own[0]] = "batch"
+            names[own[0]] = EDGES if own[0].endswith(f"{OWN}{EDGES}") else "batch"
         for word in (w for w in own if w in names and w.startswith(f"{name}{OWN}")):
             taken = words | {v for k, v in names.items() if k != word}
             if names[word] in taken:

@@ -295,8 +295,13 @@ class Tried:
 
 
 def _package_of(text: str) -> str:
-    """The package that generated tests are of; empty where none is imported."""
-    found = re.search(r"(?m)^from (\w[\w.]*) import graph$", text)
+    """The package that generated tests are of; empty where none is imported.
+
+    Those of a layer import its graph, and those of a function the section that it stands in.
+    """
+    section = re.search(r"(?m)^@function\(\s*\"\w+\",\s*SPEC,\s*(\w+)\.", text)
+    home = section[1] if section else "graph"
+    found = re.search(rf"(?m)^from (\w[\w.]*) import {home}$", text)
     return found[1] if found else ""
 
 

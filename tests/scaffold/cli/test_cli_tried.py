@@ -227,7 +227,7 @@ def test_what_is_always_refused_is_told_however_the_spec_itself_fails(
     with pytest.raises(SpecError) as error:
         trial(empty, Tried())
     [found] = error.value.diagnostics
-    assert "carry must be a tuple of 2" in found.message
+    assert "inputs must be a floating array, got a tuple of 2" in found.message
     assert TURNED.split("\n")[found.location.line - 1].endswith("self.cell(s, z)")
 
 

@@ -26,6 +26,18 @@ class {name}(Layer):
     def forward(self, {inputs}):
         {body}
 '''
+FUNCTION = '''\
+import jax
+import jax.numpy as jnp
+
+from mlax_scaffold.spec import function
+
+
+@function
+def {name}({inputs}):
+    """A spec of a test."""
+    {body}
+'''
 BODIES = {
     # The inputs, the body, and the shape of each input.
     "pooled": (
@@ -45,9 +57,9 @@ BODIES = {
         "        return segment_sum(messages, receivers, num_segments=nodes.shape[0])",
         {
             "nodes": "batch width",
-            "senders": "senders_length",
-            "receivers": "senders_length",
-            "weights": "senders_length",
+            "senders": "edges",
+            "receivers": "edges",
+            "weights": "edges",
         },
     ),
     "conditioned": (
@@ -67,12 +79,33 @@ BODIES = {
             "context": "batch context_length other+width",
         },
     ),
+    "apart": (
+        "x, y, z",
+        "return x @ self.kernel, y @ self.square + z @ self.kernel",
+        {"x": "*x_batch width", "y": "*batch other+width", "z": "*batch width"},
+    ),
     "modulated": (
         "x, c",
         "h = c @ self.kernel\n"
         "        h = h.reshape(h.shape[:1] + (1,) * (x.ndim - 2) + h.shape[1:])\n"
         "        return x * h",
         {"x": "batch *rest other", "c": "batch width"},
+    ),
+}
+
+
+FUNCTIONS = {
+    # The parameters, the body, and the shape of each input.
+    "ordinal": (
+        "logits, levels, importance=None",
+        "targets = (levels[:, None] > jnp.arange(logits.shape[1])[None, :]).astype(logits.dtype)\n"
+        "    term = jax.nn.log_sigmoid(logits) * targets\n"
+        "    return term if importance is None else term * importance",
+        {
+            "logits": "batch features",
+            "levels": "batch",
+            "importance": "batch features",
+        },
     ),
 }
 
@@ -86,12 +119,17 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> str:
         name = "".join(part.title() for part in stem.split("_"))
         text = SPEC.format(name=name, inputs=inputs, body=body)
         project.write(f"specs/nn/{stem}.py", text)
+    for stem, (inputs, body, _) in FUNCTIONS.items():
+        text = FUNCTION.format(name=stem, inputs=inputs, body=body)
+        project.write(f"specs/functional/{stem}.py", text)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         project.ok("init", "mynet")
         result = project.run("generate", "--fix", trial=True)
     assert result.exit_code == 0, result.output
-    return "\n".join(project.text(f"specs/nn/{stem}.py") for stem in BODIES)
+    sections = {"nn": BODIES, "functional": FUNCTIONS}
+    paths = [f"specs/{s}/{stem}.py" for s, stems in sections.items() for stem in stems]
+    return "\n".join(map(project.text, paths))
 
 
 @pytest.mark.parametrize("stem", BODIES)
@@ -100,3 +138,12 @@ def test_inputs_have_the_shapes_that_the_code_takes(stem: str, typed: str):
     own = typed.partition(f"class {name}(")[2].partition("def forward")[2]
     found = dict(re.findall(r'(\w+): \w+\["([^"]*)"\]', own.partition("return")[0]))
     assert {n: found[n] for n in BODIES[stem][2]} == BODIES[stem][2]
+
+
+@pytest.mark.parametrize("stem", FUNCTIONS)
+def test_inputs_of_functions_have_the_shapes_that_their_code_takes(
+    stem: str, typed: str
+):
+    own = typed.partition(f"def {stem}(")[2].partition("return")[0]
+    found = dict(re.findall(r'(\w+): \w+\["([^"]*)"\]', own))
+    assert found == FUNCTIONS[stem][2]

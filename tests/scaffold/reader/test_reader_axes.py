@@ -345,7 +345,10 @@ def test_a_constructor_says_what_setup_would():
         ("x[:, :, None] - y[:, None]", ["batch length dim"] * 2),
         # Of two that are multiplied as matrices neither has as many rows as the other.
         ("self.map(x) @ self.map(y).swapaxes(-1, -2)", ["*batch length dim"] * 2),
-        ("x.mean(axis=-2) - self.map(y).mean(axis=-2)", ["*batch length dim"] * 2),
+        (
+            "x.mean(axis=-2) - self.map(y).mean(axis=-2)",
+            ["*batch length features", "*batch length dim"],
+        ),
     ],
 )
 def test_what_goes_each_with_each_has_axes_of_its_own(body, shapes):
@@ -386,6 +389,57 @@ def test_inputs_that_meet_have_axes_in_common():
 def test_what_chooses_rows_of_another_input_is_integers():
     found = guessed("return self.map(x)[i] + jnp.zeros(3).at[i].add(x[i])", "x", "i")
     assert found == ['Float["*batch dim"]', 'Int["*batch"]']
+
+
+def test_what_stands_in_a_row_of_indices_is_integers_of_the_same_axes():
+    body = """
+        h = self.map(x)
+        table = jnp.einsum("nd,kde->kne", h, jnp.ones((3, 4, 4)))
+        return jax.ops.segment_sum(table[kind, senders], senders, h.shape[0])
+        """
+    found = guessed(body, "x", "kind", "senders")
+    assert found == ['Float["batch dim"]', 'Int["edges"]', 'Int["edges"]']
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("edge_index", 'Int["2 edges"]'),
+        ("edges", 'tuple[Int["edges"], Int["edges"]]'),
+        ("pairs", 'tuple[Int["batch"], Int["batch"]]'),
+    ],
+)
+def test_indices_that_an_input_is_taken_apart_into_are_as_many(
+    name: str, expected: str
+):
+    body = f"""
+        h = self.map(x)
+        src, dst = {name}
+        return jax.ops.segment_sum(h[src], dst, h.shape[0])
+        """
+    assert guessed(body, "x", name)[1] == expected
+
+
+def test_rows_that_are_chosen_say_the_axes_of_indices_and_of_what_they_meet():
+    body = """
+        padded = jnp.concatenate([points, jnp.full((1, 3), 1e6, points.dtype)])
+        y = jnp.concatenate([values, jnp.zeros((1, self.dim), values.dtype)])
+        rows = y[neighbors]
+        near = jnp.exp(-jnp.abs(padded[neighbors] - query[:, None]))
+        return jnp.einsum("nkp,nkc,pc->n", near, rows, jnp.ones((3, self.dim)))
+        """
+    found = guessed(body, "query", "points", "neighbors", "values")
+    assert found[0] == 'Float["batch 3"]'
+    assert found[2] == 'Int["batch length"]'
+
+
+def test_an_outer_product_says_that_what_it_meets_has_two_axes():
+    body = """
+        above = (levels[:, None] > jnp.arange(logits.shape[1])[None, :]).astype(logits.dtype)
+        return jnp.exp(logits) * above
+        """
+    found = guessed(body, "logits", "levels")
+    assert found == ['Float["batch dim"]', 'Int["batch"]']
 
 
 def test_open_axes_are_not_called_like_one_axis_of_another_input():

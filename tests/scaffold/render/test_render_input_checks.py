@@ -409,7 +409,7 @@ REFUSED = {
         'c: tuple[Float["n"], Float["n"]]',
         "",
         {"c": array(2, 3)},
-        "c must be a tuple of 2, got ArrayImpl",
+        "c must be a tuple of 2, got an array",
     ),
     "kind in a tuple of tuples": (
         'c: tuple[tuple[Float["n"], Int["n"]], Float["n"]]',

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import itertools
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.axes.carries import Begins, bound_once, words_of
@@ -76,18 +78,32 @@ def types_of_fields(
     """
     fields = [*fields_of_tuple(scope, name)]
     others = (Scope(scope.module, c) for c in scope.classes.values())
-    for each in (scope, *(s for s in others if s.owner is not scope.owner)):
-        for method in (*each.methods.values(), *each.functions.values()):
-            plain = _in_terms(method)
-            for call in _calls_of(plain, name):
-                reader = _reader(each, plain, first(method))
-                given = dict(zip(fields, call.args, strict=False))
-                given |= {k.arg: k.value for k in call.keywords if k.arg}
-                types = {f: reader.type(given[f]) for f in fields if f in given}
-                known = {f: text for f, text in types.items() if text}
-                if len(known) == len(fields):
-                    return known
+    scopes = [scope, *(s for s in others if s.owner is not scope.owner)]
+    methods = [
+        (s, m) for s in scopes for m in (*s.methods.values(), *s.functions.values())
+    ]
+    # What is told its sizes says less of them than what reads them off an input.
+    for told, (each, method) in itertools.product((False, True), methods):
+        plain = _in_terms(method)
+        for call in _calls_of(plain, name):
+            reader = _reader(each, plain, first(method))
+            reader = replace(reader, sizes=_plain_inputs(method) if told else ())
+            given = dict(zip(fields, call.args, strict=False))
+            given |= {k.arg: k.value for k in call.keywords if k.arg}
+            types = {f: reader.type(given[f]) for f in fields if f in given}
+            known = {f: text for f, text in types.items() if text}
+            if len(known) == len(fields):
+                return known
     return {}
+
+
+def _plain_inputs(method: ast.FunctionDef) -> list[str]:
+    """The inputs of a method whose types are those of no arrays: as parts of shapes they are sizes."""
+    return [
+        a.arg
+        for a in method.args.args
+        if not isinstance(a.annotation, ast.Subscript) and a.arg not in ("self", _DTYPE)
+    ]
 
 
 def _begun(method: ast.FunctionDef, name: str) -> ast.expr | None:

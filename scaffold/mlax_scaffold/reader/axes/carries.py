@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from mlax_scaffold.reader.axes.operations import integer
@@ -87,6 +87,8 @@ class Begins:
     dtype: str
     words: tuple[str, ...]
     """The axes of the input."""
+    sizes: Collection[str] = ()
+    """Names that stand for sizes: `batch` of `def init_cache(self, batch)`."""
 
     def type(self, node: ast.expr, depth: int = 0) -> str | None:
         """The type of an array, or of a tuple of them."""
@@ -206,6 +208,8 @@ class Begins:
                 open_ = any(word.startswith(("*", ".")) for word in passed)
                 return None if open_ else [words[place]]
         size = self.scope.size(node)
+        if not size and isinstance(node, ast.Name) and node.id in self.sizes:
+            size = node.id
         return [size] if size else self._of_axes(node, depth)
 
     def _of_axes(self, node: ast.expr, depth: int) -> list[str] | None:

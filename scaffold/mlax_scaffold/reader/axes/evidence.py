@@ -6,9 +6,16 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from mlax_scaffold.reader.axes import operations, products, ranks, scanned
+from mlax_scaffold.reader.axes import (
+    gathered,
+    indices,
+    operations,
+    products,
+    ranks,
+    scanned,
+)
 from mlax_scaffold.reader.axes.aliases import Alias, Names, given_or_made, other_end
-from mlax_scaffold.reader.axes.calls import base_of, matched, parameters, splits_last
+from mlax_scaffold.reader.axes.calls import matched, parameters, splits_last
 from mlax_scaffold.reader.axes.described import describe, described_part
 from mlax_scaffold.reader.axes.joins import Joins
 from mlax_scaffold.reader.axes.known import Known
@@ -60,6 +67,7 @@ class Evidence:
         for name, known in found.items():
             describe(known, name, self.said, fields)
         self.names = {name: Alias(known) for name, known in found.items()}
+        gathered.tell(function, found, self.scope)
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
         self.joins.settle()
@@ -221,7 +229,7 @@ class Evidence:
             case ast.Subscript(slice=ast.Constant(value=str())):
                 self.alias(node)
             case ast.Subscript(value=owner, slice=index):
-                self._index(owner, index)
+                indices.tell(owner, index, self.alias, self.reduced.of, self.scope)
         for loop in getattr(node, "generators", []):
             match loop:
                 case ast.comprehension(target=target, iter=ast.Tuple(elts=[one, *_])):
@@ -286,32 +294,6 @@ class Evidence:
                 size = layer and ends_in(self.scope, layer)
                 if size and alias and alias.whole and not alias.extra:
                     alias.known.call(-1, size)
-
-    def _index(self, owner: ast.expr, index: ast.expr) -> None:
-        match owner:
-            case ast.Attribute(value=inner, attr="shape"):
-                if alias := self.alias(inner) or self.reduced.of(inner):
-                    operations.of_shape(alias.known, index, alias.whole)
-                return
-        if isinstance(index, ast.Tuple) and self.scope.weight(owner):
-            for part in index.elts:
-                if alias := self.alias(base_of(part)):
-                    alias.known.kind = "Int"
-        plain = isinstance(index, ast.Name | ast.Subscript)
-        chosen = self.alias(index) if plain or self.scope.weight(owner) else None
-        if chosen is not None:
-            chosen.known.kind = "Int"
-            if isinstance(index, ast.Subscript):
-                self._looked_up(chosen, owner)
-        if alias := self.alias(owner) or self.reduced.of(owner):
-            operations.indexed(alias.known, index, alias.extra)
-
-    def _looked_up(self, chosen: Alias, owner: ast.expr) -> None:
-        """`graph["nodes"][graph["senders"]]`: rows, which are not numbered as the indices are."""
-        alias = self.alias(owner)
-        if alias is not None and alias.known is not chosen.known:
-            chosen.known.has(1)
-            alias.known.name_axis(0, f"num_{alias.known.name}")
 
     def _layer(self, node: ast.expr) -> Layer | None:
         """The layer that an expression stands for, or makes."""

@@ -48,6 +48,11 @@ _SINGLE = ("eps", "epsilon", "learning_rate", "lr", "tau", "temperature")
 """Names of single numbers."""
 
 
+EDGES = "edges"
+"""What the axis of the edges of a graph is called."""
+_ARRAYS_OF_ENDS = ("edge_index", "edge_indices")
+"""What arrays are called of whose two rows these are."""
+
 _ENDS = ("senders", "receivers")
 """Ends of the names of both nodes of each edge of a graph."""
 
@@ -132,6 +137,12 @@ class Known:
         self.at(axis)
         self.names.setdefault(axis, name)
 
+    @property
+    def last(self) -> str | None:
+        """The size of its last axis, where something says it."""
+        behind = (self.exact or 0) - 1
+        return self.axes.get(-1) or self.axes.get(behind)
+
     def is_described(self, axis: int) -> bool:
         """Whether a docstring names an axis, counted from either end."""
         count = self.exact or 0
@@ -154,6 +165,7 @@ class Known:
         ):
             # What it goes with says no more than that it is stretched.
             self.exact, self.least, self.axes = 0, 0, {}
+        self._settle_indices()
         kinds = [row.kind for row in self.rows if row.kind != "Float"]
         self.kind = kinds[0] if kinds and self.kind == "Float" else self.kind
         if self.kind == "Float" and (self.computed or self.axes):
@@ -161,13 +173,28 @@ class Known:
         if self.name.endswith(_ENDS) and self.exact in (None, 1) and self.least < 2:
             self.kind = "Int"
             self.has(1)
-            self.names.setdefault(0, "edges")
+            self.names.setdefault(0, EDGES)
         if self.kind != "Float":
             return
         if self.compared or self.name.endswith(_INDICES):
             self.kind = "Int"
         elif self.name.endswith(("mask", "masks")):
             self.kind = "Bool"
+
+    def _settle_indices(self) -> None:
+        """Indices that it is taken apart into, `senders, receivers = edges`, are as many."""
+        if len(self.items) < 2 or any(item.kind != "Int" for item in self.items):
+            return
+        if {1} != {item.exact for item in self.items if item.told}:
+            return
+        for item in self.items:
+            item.has(1)
+            item.names.setdefault(0, EDGES if "edge" in self.name else "batch")
+        if self.name in _ARRAYS_OF_ENDS:
+            self.kind, self.items = "Int", []
+            self.has(2)
+            self.axes[0] = "2"
+            self.names[1] = EDGES
 
     @property
     def told(self) -> bool:

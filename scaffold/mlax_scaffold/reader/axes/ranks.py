@@ -13,12 +13,14 @@ from mlax_scaffold.reader.axes import operations
 from mlax_scaffold.reader.axes.calls import parameters
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
+from mlax_scaffold.reader.axes.outer import of_elements, outer
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted
 
 _SAME = ("astype", "swapaxes", "moveaxis", "softmax", "log_softmax", "cumsum", "flip")
 """What leaves as many axes as its first argument has."""
 _MADE = ("ones", "zeros", "full", "empty", "normal", "uniform")
+_VECTORS = ("arange", "linspace")
 _DEPTH = 6
 
 
@@ -28,7 +30,7 @@ def tell(
     """Note the number of axes of the inputs of a method or a function; those of which it is told."""
     told: list[Known] = []
     ranks = Ranks(function, scope, inputs=inputs)
-    for one, other in _pairs(function):
+    for one, other in pairs(function):
         name, taken, added = _lengthened(one, ranks.bound)
         known = inputs.get(name)
         if known is None or not added:
@@ -43,9 +45,12 @@ def tell(
 def beside(
     function: ast.FunctionDef, inputs: Mapping[str, Known], scope: Scope
 ) -> None:
-    """An input of three axes at least has as many as what it is added to."""
+    """An input of three axes at least has as many as what it is added to, or one of two as outer products."""
     ranks = Ranks(function, scope)
-    for one, other in _pairs(function):
+    for one, other in pairs(function):
+        same = inputs.get(of_elements(one))
+        if same and same.exact is None and same.front == outer(other, ranks.bound):
+            same.has(same.front)
         known = inputs.get(one.id) if isinstance(one, ast.Name) else None
         if known is None or known.exact is not None or known.axes or known.least < 3:
             continue
@@ -168,7 +173,7 @@ def _as_first(known: Known, words: Mapping[int, str]) -> None:
         known.name_axis(known.exact - 1, "length")
 
 
-def _pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
+def pairs(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:
     """What goes with what, element by element."""
     for node in ast.walk(function):
         operands: list[ast.expr] = []
@@ -262,8 +267,14 @@ class Ranks:
                 if isinstance(op, ast.MatMult) and (None in both or 1 in both):
                     return None
                 return max((n for n in both if n is not None), default=None)
+            case ast.Compare(left=left, comparators=[right]):
+                return outer(node, self.bound) or self.of(left) or self.of(right)
             case ast.IfExp(body=body, orelse=other):
                 return self.of(body) or self.of(other)
+            case ast.Subscript(value=inner, slice=ast.Name() as chosen):
+                # Each index becomes a row.
+                both = self.of(inner), self.of(chosen)
+                return both[0] + both[1] - 1 if both[0] and both[1] else None
             case ast.Subscript(value=inner, slice=index):
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
                 rank = self.of(inner)
@@ -304,10 +315,16 @@ class Ranks:
             case "where", [_, *values]:
                 ranks = [n for n in map(self.of, values) if n is not None]
                 return max(ranks, default=None)
+            case "concatenate" | "concat", [
+                ast.List(elts=parts) | ast.Tuple(elts=parts)
+            ]:
+                return next((n for n in map(self.of, parts) if n is not None), None)
             case "reshape" | "broadcast_to", [_, *shape]:
                 return _count(shape)
             case "transpose", [_, *order] if order:
                 return _count(order)
+            case _ if name in _VECTORS:
+                return 1
             case _ if name in _MADE:
                 shapes = [a for a in args if isinstance(a, ast.Tuple)]
                 return len(shapes[0].elts) if shapes else None

@@ -15,12 +15,14 @@ def tell_apart(
 ) -> None:
     """Note of each input what axes of those before it are called, and are none of its own.
 
-    Those of masks and indices are like the one that is called so, where there is one. Two inputs whose
+    A field that is the size of another one's axis is no likely size of its own. Axes of masks and indices are
+    like the one that is called so, where there is one. Two inputs whose
     lengths the code calls otherwise, `n, m = x.shape[0], y.shape[0]`, are not as long.
     """
     words: set[str] = set()
     before: list[Known] = []
     lengths = _lengths(function)
+    inputs = [*inputs]
     for known in inputs:
         length = lengths.get(known.name, "")
         if length and {lengths.get(k.name, length) for k in before} - {length}:
@@ -31,7 +33,8 @@ def tell_apart(
                 if rows:
                     known.name_axis(0, f"{known.name}_batch")
         if known.kind == "Float":
-            known.others = frozenset(words)
+            sizes = (k.axes.values() for k in inputs if k is not known)
+            known.others = words.union(*sizes)
             words.update(known.shape(fields).split())
         else:
             known.others = {w for w in words if any(o.endswith(f"_{w}") for o in words)}

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from mlax_scaffold.reader.axes import known_of
-from mlax_scaffold.reader.axes.known import NAMES, Known
+from mlax_scaffold.reader.axes.known import EDGES, NAMES, Known
 from mlax_scaffold.reader.remedies.classes import CALLED
 from mlax_scaffold.reader.source import Source
 
@@ -112,5 +112,9 @@ def _words(known: Known, count: int) -> Iterator[str]:
     if known.kind != "Float":
         usual = ("batch", "length", *(f"axis_{i}" for i in range(count)))
     for axis in range(count):
-        sizes = (known.axes.get(place) for place in (axis, axis - count))
-        yield next(filter(None, sizes), None) or f"{known.name}{OWN}{usual[axis]}"
+        places = axis, axis - count
+        size = next(filter(None, map(known.axes.get, places)), None)
+        if known.ends_like and axis == count - 1:
+            size = size or known.ends_like.last
+        edges = [n for n in map(known.names.get, places) if n == EDGES]
+        yield size or f"{known.name}{OWN}{[*edges, usual[axis]][0]}"

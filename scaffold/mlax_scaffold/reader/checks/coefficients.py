@@ -10,7 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.unparsing import unparsed
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.checks.local_values import bindings_of, only_value
 from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, self_attribute
@@ -19,7 +19,10 @@ _KINDS = ("scheduled", "state", "step", "coefficient")
 """What attributes are that are such numbers."""
 _DEPTH = 8
 """So many values are looked up, one in the other."""
-_KEEPS = ("abs", "exp", "log", "maximum", "minimum", "power", "sqrt", "square", "where")
+_KEEPS = (
+    *("abs", "clip", "exp", "log", "maximum", "minimum", "power", "sqrt", "square"),
+    "where",
+)
 """Functions whose result is such a number where an argument is."""
 _OF_SEVERAL = frozenset(
     (
@@ -45,7 +48,7 @@ def check_coefficients(
     named = {n.name: n for n in walk(method) if isinstance(n, ast.FunctionDef)}
     beside = {n.name: n for n in source.tree.body if isinstance(n, ast.FunctionDef)}
     scalars = {word(source, "tree_dot").bound}
-    known = _Known(method, attributes, beside, scalars)
+    known = _Known(method, attributes, beside | named, scalars)
     seen: set[ast.AST] = set()
     for call in walk(method):
         made = construct(call)
@@ -70,7 +73,7 @@ class _Known:
     method: ast.FunctionDef
     attributes: Mapping[str, str]
     functions: Mapping[str, ast.FunctionDef]
-    """Those beside the definition."""
+    """Those beside the definition, and in the method."""
     scalars: Collection[str]
     """What words are called that make one number of whole trees, in the default float dtype."""
 
@@ -123,7 +126,8 @@ def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:
         case ast.Attribute() if name := self_attribute(node):
             return attributes.get(name) in _KINDS
         case ast.Name(id=name):
-            return any(map(inner, only_value(name, method)))
+            values = only_value(name, method) or _in_the_end(name, method)
+            return any(map(inner, values))
         case ast.UnaryOp(operand=operand):
             return inner(operand)
         case ast.BinOp(left=left, op=op, right=right) if isinstance(
@@ -147,6 +151,21 @@ def _is_number(node: ast.expr, known: _Known, depth: int = 0) -> bool:
                 _is_number(v, there, depth + 1) for v, there in found
             )
     return False
+
+
+def _in_the_end(name: str, method: ast.FunctionDef) -> list[ast.expr]:
+    """What a local begins with that is bound again, and ends as an array: `x = jnp.clip(x, 0, 1)`."""
+    values = sorted(bindings_of(name, method), key=lambda v: v.lineno)
+    whole = [s.value for s in method.body if isinstance(s, ast.Assign)]
+    match values[-1:]:
+        case [ast.Call(func=ast.Attribute(value=ast.Name(), attr=called)) as last]:
+            if called in _KEEPS and last in whole:
+                return [value for value in values if not _reads(value, name)]
+    return []
+
+
+def _reads(node: ast.expr, name: str) -> bool:
+    return any(isinstance(n, ast.Name) and n.id == name for n in walk(node))
 
 
 def _of_leaves(node: ast.expr, known: _Known, depth: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.reader.remedies.handed_steps import names_step
 from mlax_scaffold.reader.remedies.losses import names_loss
 from mlax_scaffold.reader.remedies.parameters import parameters_named
 from mlax_scaffold.reader.source import Source
@@ -36,4 +37,8 @@ def check_parameters(
             " The loss is `self.value` in `step`, `prepare` and `finish`, and may be None there; "
             "`prepare` hands what `update` needs of it on, `self.scale = ...`."
         )
+    if number := names_step(method, expected):
+        hint += " The number of the step is `self.step`, from 1, and as an integer `self.step_number`."
+        if fix is None:
+            hint += f" Write that for `{number.arg}`, or `self.step - 1` where it counts from 0."
     source.report(method, f"{method.name} takes ({', '.join(names)})", hint, fix=fix)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
-from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.checks.local_values import bindings_of, only_value
 from mlax_scaffold.reader.checks.numpy_arrays import computed_dtype
 from mlax_scaffold.reader.remedies.bodies import without_brackets
 from mlax_scaffold.reader.remedies.names import of_jax
@@ -46,6 +46,7 @@ def check_vanishing(
             text = source.text_of(divisor)
             # What a constant keeps from zero is an array of the dtype, if it has a name.
             dtype = known or next((f"{n}.dtype" for n in _kept(divisor)), None)
+            dtype = next(_other_dtypes(divisor, function), dtype)
             jnp = of_jax(source, "jnp").bound
             cast = _cast(divisor)
             if cast is not None:
@@ -85,6 +86,15 @@ def _kept(divisor: ast.expr) -> Iterator[str]:
     match divisor:
         case ast.BinOp(left=ast.Name(id=name)) | ast.Call(args=[ast.Name(id=name), _]):
             yield name
+
+
+def _other_dtypes(divisor: ast.expr, function: ast.FunctionDef) -> Iterator[str]:
+    """That of a local in a divisor which a function casts itself: `x = grad.astype(jnp.bfloat16)`."""
+    for name in dict.fromkeys(n.id for n in walk(divisor) if isinstance(n, ast.Name)):
+        for value in bindings_of(name, function):
+            cast = _cast(value)
+            if cast and not (dotted(cast[1]) or "").endswith("dtype"):
+                yield f"{name}.dtype"
 
 
 def _called(tree: ast.Module, method: ast.FunctionDef) -> Iterator[ast.FunctionDef]:

@@ -14,6 +14,7 @@ from mlax_scaffold.reader.checks.first_steps import check_first_steps
 from mlax_scaffold.reader.checks.given_dtype import check_given_dtype
 from mlax_scaffold.reader.checks.half_precision import check_half_precision
 from mlax_scaffold.reader.checks.late_binding import check_late_binding
+from mlax_scaffold.reader.checks.moment_counts import check_moment_counts
 from mlax_scaffold.reader.checks.numpy_arrays import check_numpy_arrays
 from mlax_scaffold.reader.checks.numpy_numbers import (
     check_initializer_numbers,
@@ -47,6 +48,7 @@ CHECKS = (
     check_coefficients,
     check_corrections,
     check_first_steps,
+    check_moment_counts,
     check_vanishing,
 )
 """Each is called with the source, the method, its attributes and what is imported."""

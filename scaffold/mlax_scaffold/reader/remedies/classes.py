@@ -87,12 +87,13 @@ def called_so(
 
 
 def _may_be_called(source: Source, method: ast.FunctionDef) -> bool:
-    """Whether a method takes something, and is there for others: nothing in the class calls it."""
+    """Whether a method takes something, and is there for others: nothing in the file calls it."""
+    read = {n.attr for n in ast.walk(source.tree) if isinstance(n, ast.Attribute)}
     return (
         len(method.args.args) > 1
         and not method.name.startswith("_")
         and not method.decorator_list
-        and not [*uses_of_self(source.tree, method.name)]
+        and method.name not in read
     )
 
 

@@ -87,6 +87,8 @@ _USUAL = {
 _LAYERS = {"Linear": 2, "Dropout": 1, "Identity": 0}
 """Layers that others declare in the same way, and the number of their arguments."""
 
+_NORMS = ("optax.global_norm", "optax.tree.norm", "optax.tree_utils.tree_l2_norm")
+"""What optax calls the norm of all arrays of a tree."""
 _READ = ("equinox", "flax", "haiku", "torch")
 _CONVERTED = (
     " `mlax-scaffold new-layer NAME --from FILE:CLASS` reads a class of the library."
@@ -291,6 +293,20 @@ def _typed(source: Source, bound: str) -> list[Fix | None]:
     return found
 
 
+def _norm(source: Source, node: ast.expr) -> Fix | None:
+    """The norm of a tree by its inner product with itself; None where the tree has no name."""
+    for call in ast.walk(source.tree):
+        match call:
+            case ast.Call(func=function, args=[tree], keywords=[]) if (
+                function is node and dotted(tree)
+            ):
+                jnp, dot = of_jax(source, "jnp"), word(source, "tree_dot")
+                text = source.text_of(tree)
+                made = f"{jnp.bound}.sqrt({dot.bound}({text}, {text}))"
+                return Fix((source.edit(call, made),), (jnp, dot))
+    return None
+
+
 def _replaced(source: Source, node: ast.expr, full: str) -> Fix | None:
     """A use of another library's name; None where there is no counterpart."""
     library, _, name = full.partition(".")
@@ -300,6 +316,8 @@ def _replaced(source: Source, node: ast.expr, full: str) -> Fix | None:
             return None
         needed = of_jax(source, "jnp")
         return Fix((source.edit(node, f"{needed.bound}.{last}"),), (needed,))
+    if full in _NORMS:
+        return _norm(source, node)
     if library not in ("flax", "equinox", "haiku", "torch", "tensorflow", "keras"):
         return None
     if last in MODULES:

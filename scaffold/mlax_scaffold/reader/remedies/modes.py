@@ -22,10 +22,11 @@ TRAINS = {
 KEYS = ("key", "prng", "prng_key", "rng", "rng_key", "rngs", "subkey")
 """What keys are usually called, and what gives them in nnx."""
 
-_STEPS = (
+STEPS = (
     *("step_number", "count", "counter", "iteration", "iterations", "iter", "t"),
     *("num_steps", "step_count", "steps_taken"),
 )
+"""What the number of a step is usually called."""
 
 _OF_SETUP = {
     "key": "Initializers are given keys, and layers theirs: nothing is drawn in setup.",
@@ -71,7 +72,7 @@ def by_another_name(
         return "`self.training` tells whether the layer is trained.", Fix((edit,))
     if node.attr in _OF_SETUP and (node.attr != "key" or method.name == "setup"):
         return _OF_SETUP[node.attr], None
-    if node.attr in _STEPS and "step" in known:
+    if node.attr in STEPS and "step" in known:
         edit = source.edit(node, "self.step")
         return "The number of the step is `self.step`, from 1.", Fix((edit,))
     return "", None

@@ -11,6 +11,7 @@ from mlax_scaffold.reader.remedies.given_keys import (
     as_initialized,
     draws,
 )
+from mlax_scaffold.reader.remedies.handed_steps import handed_step
 from mlax_scaffold.reader.remedies.losses import handed_loss
 from mlax_scaffold.reader.remedies.names import of_module, placed
 from mlax_scaffold.reader.source import Source
@@ -70,6 +71,8 @@ def parameters_named(
     None where their names say that they stand in another order, and not which.
     """
     given = method.args.args
+    if fix := handed_step(source, method, expected):
+        return fix
     if fix := handed_loss(source, method, expected):
         return fix
     keys = [a for a in (*given[1:], *method.args.kwonlyargs) if a.arg not in expected]
