@@ -146,8 +146,7 @@ class Deciding(Declaring):
             if same(a, b):
                 continue
             chosen = chosen_size(cloned(condition), a, b)
-            open_ = any(is_symbol(n) for s in (a, b) for n in walk(s))
-            if not open_ or not isinstance(chosen, ast.IfExp):
+            if _of_the_same(a, b) or not isinstance(chosen, ast.IfExp):
                 axes[place] = chosen
             else:
                 self.symbols.unsettled.append((a, b))
@@ -166,6 +165,15 @@ class Deciding(Declaring):
             return False
         pair = [list(map(self.symbols.find, a.axes)) for a in (value, general)]
         return len(pair[0]) == len(pair[1]) and is_case_of(condition, *pair)
+
+
+def _of_the_same(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two sizes are known, or of the same unknown ones: `height // 2` and `height`."""
+    first, second = (
+        {n.id for n in walk(size) if isinstance(n, ast.Name) and is_symbol(n)}
+        for size in (one, other)
+    )
+    return first == second
 
 
 def _of_absent(test: ast.expr) -> bool:

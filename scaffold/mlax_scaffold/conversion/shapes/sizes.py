@@ -60,6 +60,8 @@ class Symbols:
         """Sizes that are the first where a condition holds, and the second, which is unknown, elsewhere."""
         self.halves: list[tuple[ast.Name, ast.expr]] = []
         """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
+        self.numbers: set[str] = set()
+        """Hyperparameters that are sizes, and never None."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
