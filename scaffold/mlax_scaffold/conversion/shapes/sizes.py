@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.shapes.array_kinds import (
 )
 from mlax_scaffold.conversion.shapes.size_equations import (
     ONE_ELEMENT,
+    chosen_of,
     is_symbol,
     without_common,
     without_numbers,
@@ -90,8 +91,10 @@ class Symbols:
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
-        left, right = without_common(left, right)
-        left, right = without_numbers(left, right)
+        for side in chosen_of(left, right):
+            self.equal(*side)
+            left, right = self.find(left), self.find(right)
+        left, right = without_numbers(*without_common(left, right))
         if same(left, right) or self._is_assumed(left, right):
             return
         one, other = _symbol(left), _symbol(right)
