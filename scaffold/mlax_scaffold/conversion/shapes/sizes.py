@@ -91,16 +91,16 @@ class Symbols:
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
-        for side in chosen_of(left, right):
-            self.equal(*side)
-            left, right = self.find(left), self.find(right)
+        for chosen in chosen_of(left, right):
+            self.equal(*chosen)
+        left, right = self.find(left), self.find(right)
         left, right = without_numbers(*without_common(left, right))
         if same(left, right) or self._is_assumed(left, right):
             return
         one, other = _symbol(left), _symbol(right)
         if one is not None and other is not None and one.id in self.hints:
             # What a declaration waits for becomes what the input has.
-            told = self.hints.get(other.id, "_" if one.id in self.hints else "")
+            told = self.hints.get(other.id, "_")
             one, other = (one, other) if told.strip("_") else (other, one)
             self.known[one.id] = other
         elif one is not None and not self._within(one, right):
@@ -112,10 +112,8 @@ class Symbols:
 
     def _is_assumed(self, left: ast.expr, right: ast.expr) -> bool:
         sides = [(self.find(a), self.find(b)) for a, b in self.assumed]
-        return any(
-            (same(a, left) and same(b, right)) or (same(a, right) and same(b, left))
-            for a, b in sides
-        )
+        pairs = [*sides, *((b, a) for a, b in sides)]
+        return any(same(a, left) and same(b, right) for a, b in pairs)
 
     def _number(self, node: ast.expr) -> ast.expr:
         """A size, with the numbers that the file has names for."""
