@@ -377,3 +377,61 @@ def test_layers_of_a_table_are_chosen_by_its_key():
     text = converted(TABLE_OF_LAYERS).text
     one, other = "Linear(self.dim, self.dim // 2)", "Linear(self.dim, self.dim)"
     assert f"self.fc = {one} if self.kind == 'down' else {other}" in text
+
+
+COUNTED = """\
+class Thing(nn.Module):
+    dim: int = 8
+    layers: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        if {test}:
+            x = nn.Dense({width})(x)
+        return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "width", "size"),
+    [
+        ("self.layers > 1", "20", "20 if self.layers > 1 else self.dim"),
+        ("self.layers == 2", "20", "20 if self.layers == 2 else self.dim"),
+        ("self.layers != 1", "20", "20 if self.layers != 1 else self.dim"),
+        ("self.dim % 2 == 1", "20", "20 if self.dim % 2 == 1 else self.dim"),
+        ("self.layers != 1", "self.layers * self.dim", "self.layers * self.dim"),
+        ("self.layers == 1", "self.layers * self.dim", "self.dim"),
+        ("self.layers != self.dim", "20", "20"),
+    ],
+)
+def test_sizes_behind_a_comparison_of_numbers_are_those_of_either_side(
+    test, width, size
+):
+    text = converted(COUNTED.format(test=test, width=width), LINEN).text
+    assert f"Linear({size}, 3)" in text
+
+
+def test_an_assertion_tells_the_shape_of_what_nothing_else_tells():
+    text = converted(
+        """\
+def embedding(t, dim):
+    emb = t[:, None] * jnp.arange(dim // 2)[None]
+    emb = jnp.concatenate([jnp.sin(emb), jnp.cos(emb)], axis=1)
+    if dim % 2 == 1:
+        emb = jax.lax.pad(emb, jnp.float32(0), ((0, 0, 0), (0, 1, 0)))
+    assert emb.shape == (t.shape[0], dim)
+    return emb
+
+
+class Thing(nn.Module):
+    dim: int = 8
+
+    @nn.compact
+    def __call__(self, t):
+        assert len(t.shape) == 1
+        return nn.Dense(3)(embedding(t, self.dim))
+""",
+        "import jax\n" + LINEN,
+    ).text
+    assert "self.linear_0 = Linear(self.dim, 3)" in text

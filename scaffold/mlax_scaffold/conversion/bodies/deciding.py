@@ -10,6 +10,7 @@ from mlax_scaffold.conversion.shapes.chosen_sizes import (
     compares_sizes,
     is_case_of,
     says_equal,
+    tells_which,
 )
 from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape, Value
 from mlax_scaffold.conversion.source.loop_parts import stride_of
@@ -125,8 +126,13 @@ class Deciding(Declaring):
             self.symbols.unsettled += self._apart(value, other)
             return value
         if compares_sizes(condition):
-            # That says by itself which of them are the same, but of a case that needs no work.
-            return other if self._is_case(condition, value, other) else value
+            if self._is_case(condition, value, other):
+                return other
+            if tells_which(condition) or self._is_case(
+                negated(condition), other, value
+            ):
+                # That says by itself which of them are the same.
+                return value
         if not isinstance(value, Array) or not isinstance(other, Array):
             return value
         if not value.axes and other.lead and other.against is None:
