@@ -435,3 +435,39 @@ class Thing(nn.Module):
         "import jax\n" + LINEN,
     ).text
     assert "self.linear_0 = Linear(self.dim, 3)" in text
+
+
+HALVED = """\
+class Block(nn.Module):
+    kind: str = "same"
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(x.shape[-1])(x)
+        if self.kind == "down":
+            x = x[..., : x.shape[-1] // 2]
+        return x
+
+
+class Thing(nn.Module):
+    kinds: tuple = ("same", "down", "down")
+    dim: int = 16
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        for kind in {kinds}:
+            x = Block(kind)(x)
+        return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize("kinds", ["self.kinds", '("same", "down", "down")'])
+def test_sizes_that_depend_on_those_before_are_listed(kinds):
+    text = LINEN + HALVED.format(kinds=kinds)
+    made = convert("thing.py", text, "Thing", "Thing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.what == (
+        "the size of each layer of `self.blocks` depends on that of the one before"
+    )
+    assert "zip(" not in made.text
