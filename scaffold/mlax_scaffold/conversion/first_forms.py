@@ -38,6 +38,7 @@ from mlax_scaffold.conversion.forms.given_objects import without_given_objects
 from mlax_scaffold.conversion.forms.helper_objects import without_helper_objects
 from mlax_scaffold.conversion.forms.image_ranks import with_image_ranks
 from mlax_scaffold.conversion.forms.inlined_methods import with_begun_attributes
+from mlax_scaffold.conversion.forms.keyed_choices import without_keyed_choices
 from mlax_scaffold.conversion.forms.known_absences import with_known_absences
 from mlax_scaffold.conversion.forms.last_elements import without_last_elements
 from mlax_scaffold.conversion.forms.layers_in_loops import with_layers_in_loops
@@ -240,6 +241,7 @@ def with_first_forms(origin: Origin, thing: str, notes: Notes) -> dict[str, str]
     without_scanned_functions(origin)
     without_rotated_heads(origin)
     without_chosen_classes(origin, LAYERS)
+    without_keyed_choices(origin, LAYERS)
     without_chosen_calls(origin)
     without_wrapped_lists(origin)
     without_weightless_lists(origin)

@@ -54,6 +54,7 @@ from mlax_scaffold.conversion.forms.input_titles import with_own_titles
 from mlax_scaffold.conversion.forms.joined_inputs import without_joined_inputs
 from mlax_scaffold.conversion.forms.kept_keys import without_kept_keys
 from mlax_scaffold.conversion.forms.kept_results import without_kept_results
+from mlax_scaffold.conversion.forms.kernel_ranks import with_kernel_ranks
 from mlax_scaffold.conversion.forms.keyed_weights import without_keyed_weights
 from mlax_scaffold.conversion.forms.literal_modes import with_called_modes
 from mlax_scaffold.conversion.forms.mapped_flags import without_mapped_flags
@@ -293,6 +294,7 @@ def with_plain_forms(
     without_mapped_layers(origin)
     # A class may be given several configurations.
     configured += [with_settings(origin), with_settings(origin)]
+    with_kernel_ranks(origin)
     # What a configuration names is a field by now.
     without_functions_by_name(origin, thing)
     with_truth_parameters(origin)

@@ -236,3 +236,238 @@ def test_a_part_that_a_constructor_tells_its_mode_under_a_condition_is_listed():
         n for n in convert("thing.py", given, "Thing", "FromThing").notes if n.blocks
     ]
     assert "self.fc.eval()" in note.what
+
+
+RESAMPLED = """\
+class Block(nn.Module):
+    out: int | None = None
+    kind: str = "same"
+    double: bool = False
+    extra: int | None = None
+
+    @nn.compact
+    def __call__(self, x):
+        b, h, w, c = x.shape
+        out = c if self.out is None else self.out
+        if self.kind == "down":
+            x = nn.avg_pool(x, (2, 2), (2, 2))
+        elif self.kind == "up":
+            x = jnp.repeat(jnp.repeat(x, 2, axis=1), 2, axis=2)
+        x = nn.Conv(out, (3, 3))(x)
+        if self.double:
+            x = jnp.concatenate([x, x], axis=-1)
+        if self.extra is not None:
+            x = jnp.concatenate([x, x[..., : self.extra]], axis=-1)
+        return x
+
+
+class Thing(nn.Module):
+    dim: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(self.dim, (3, 3))(x)
+        x = Block({given})(x)
+        b, h, w, c = x.shape
+        return nn.Dense(h * w * c)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ("", "self.dim, self.height * self.width * self.dim"),
+        ("kind='down'", "self.dim, self.height // 2 * (self.width // 2) * self.dim"),
+        ("kind='up'", "self.dim, self.height * 2 * (self.width * 2) * self.dim"),
+        ("out=6", "6, self.height * self.width * 6"),
+        ("double=True", "2 * self.dim, self.height * self.width * (2 * self.dim)"),
+        ("extra=2", "self.dim + 2, self.height * self.width * (self.dim + 2)"),
+    ],
+)
+def test_sizes_that_branches_change_are_those_of_what_a_part_is_given(given, size):
+    text = converted(RESAMPLED.format(given=given), LINEN).text
+    assert f"self.linear_0 = Linear({size})" in text.rpartition("class ")[2]
+
+
+UNEVEN = """\
+class Block(nn.Module):
+    mode: str = "wide"
+    width: int = 7
+
+    @nn.compact
+    def __call__(self, x):
+        if self.mode == "wide":
+            x = nn.Dense(self.width)(x)
+        elif self.mode == "mean":
+            x = x.mean(axis=1)
+        return nn.LayerNorm()(x)
+
+
+class Thing(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = Block({given})(x)
+        return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "size"), [("", "7"), ("'mean'", "self.in_features"), ("'none'", "self.in_features")]
+)  # fmt: skip
+def test_layers_behind_branches_are_as_large_as_what_each_leaves(given, size):
+    text = converted(UNEVEN.format(given=given), LINEN).text
+    chosen = "self.width if self.mode == 'wide' else self.in_features"
+    assert f"LayerNorm({chosen}, epsilon=1e-06)" in text
+    assert f"Linear({size}, 3)" in text
+    assert "'batch batch" not in text
+
+
+TABLES = """\
+class Block(nn.Module):
+    kind: str = "down"
+
+    @nn.compact
+    def __call__(self, x):
+        c = x.shape[-1]
+        width = {"down": 2 * c, "same": c, "up": c // 2}[self.kind]
+        return nn.Dense(width)(x)
+
+
+class Thing(nn.Module):
+    dim: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        x = Block("same")(x)
+        x = Block()(x)
+        x = Block("up")(x)
+        return nn.Dense(3)(x)
+"""
+TABLE_OF_LAYERS = """\
+class Block(nn.Module):
+    def __init__(self, dim, kind="down"):
+        super().__init__()
+        self.fc = {"down": nn.Linear(dim, dim // 2), "same": nn.Linear(dim, dim)}[kind]
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+class Thing(nn.Module):
+    def __init__(self, dim=4):
+        super().__init__()
+        self.one, self.two = Block(dim, "same"), Block(dim)
+
+    def forward(self, x):
+        return self.two(self.one(x))
+"""
+
+
+def test_sizes_of_a_table_are_chosen_by_its_key():
+    text = converted(TABLES, LINEN).text
+    chosen = "self.in_features if self.kind == 'same' else self.in_features // 2"
+    assert f"2 * self.in_features if self.kind == 'down' else {chosen})" in text
+    made = text.rpartition("class ")[2]
+    assert [made.count(f"Block({s}") for s in ("self.dim", "2 * self.dim")] == [2, 1]
+    assert "Linear(2 * self.dim // 2, 3)" in made or "Linear(self.dim, 3)" in made
+
+
+def test_layers_of_a_table_are_chosen_by_its_key():
+    text = converted(TABLE_OF_LAYERS).text
+    one, other = "Linear(self.dim, self.dim // 2)", "Linear(self.dim, self.dim)"
+    assert f"self.fc = {one} if self.kind == 'down' else {other}" in text
+
+
+COUNTED = """\
+class Thing(nn.Module):
+    dim: int = 8
+    layers: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        if {test}:
+            x = nn.Dense({width})(x)
+        return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "width", "size"),
+    [
+        ("self.layers > 1", "20", "20 if self.layers > 1 else self.dim"),
+        ("self.layers == 2", "20", "20 if self.layers == 2 else self.dim"),
+        ("self.layers != 1", "20", "20 if self.layers != 1 else self.dim"),
+        ("self.dim % 2 == 1", "20", "20 if self.dim % 2 == 1 else self.dim"),
+        ("self.layers != 1", "self.layers * self.dim", "self.layers * self.dim"),
+        ("self.layers == 1", "self.layers * self.dim", "self.dim"),
+        ("self.layers != self.dim", "20", "20"),
+    ],
+)
+def test_sizes_behind_a_comparison_of_numbers_are_those_of_either_side(
+    test, width, size
+):
+    text = converted(COUNTED.format(test=test, width=width), LINEN).text
+    assert f"Linear({size}, 3)" in text
+
+
+def test_an_assertion_tells_the_shape_of_what_nothing_else_tells():
+    text = converted(
+        """\
+def embedding(t, dim):
+    emb = t[:, None] * jnp.arange(dim // 2)[None]
+    emb = jnp.concatenate([jnp.sin(emb), jnp.cos(emb)], axis=1)
+    if dim % 2 == 1:
+        emb = jax.lax.pad(emb, jnp.float32(0), ((0, 0, 0), (0, 1, 0)))
+    assert emb.shape == (t.shape[0], dim)
+    return emb
+
+
+class Thing(nn.Module):
+    dim: int = 8
+
+    @nn.compact
+    def __call__(self, t):
+        assert len(t.shape) == 1
+        return nn.Dense(3)(embedding(t, self.dim))
+""",
+        "import jax\n" + LINEN,
+    ).text
+    assert "self.linear_0 = Linear(self.dim, 3)" in text
+
+
+HALVED = """\
+class Block(nn.Module):
+    kind: str = "same"
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(x.shape[-1])(x)
+        if self.kind == "down":
+            x = x[..., : x.shape[-1] // 2]
+        return x
+
+
+class Thing(nn.Module):
+    kinds: tuple = ("same", "down", "down")
+    dim: int = 16
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(self.dim)(x)
+        for kind in {kinds}:
+            x = Block(kind)(x)
+        return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize("kinds", ["self.kinds", '("same", "down", "down")'])
+def test_sizes_that_depend_on_those_before_are_listed(kinds):
+    text = LINEN + HALVED.format(kinds=kinds)
+    made = convert("thing.py", text, "Thing", "Thing")
+    [note] = [n for n in made.notes if n.blocks]
+    assert note.what == (
+        "the size of each layer of `self.blocks` depends on that of the one before"
+    )
+    assert "zip(" not in made.text

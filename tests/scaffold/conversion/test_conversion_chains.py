@@ -692,3 +692,22 @@ def thing(rate):
     return optax.chain(inner(True), optax.scale(-rate))
 """
     assert " = moment(zeros, param.shape)\n" in converted(body)
+
+
+@pytest.mark.parametrize("test", ["callable(rate)", "not callable(rate)"])
+def test_a_rate_that_may_be_a_schedule_is_a_number_in_the_stages_of_either(test):
+    scheduled = "parts.append(optax.scale_by_schedule(lambda n: -rate(n)))"
+    plain = "parts.append(optax.scale(-rate))"
+    one, other = (plain, scheduled) if "not" in test else (scheduled, plain)
+    text = converted(f"""\
+def thing(rate=0.1):
+    parts = [optax.trace(0.9)]
+    if {test}:
+        {one}
+    else:
+        {other}
+    return optax.chain(*parts)
+""")
+    assert "callable" not in text
+    assert "self.rate(" not in text
+    assert "return -self.rate * " in text

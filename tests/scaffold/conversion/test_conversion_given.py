@@ -368,3 +368,58 @@ def test_a_class_of_products_is_not_left_out_without_a_word():
     notes = convert("thing.py", LINEN + LAX + body, "Thing", "FromThing", "LAYER").notes
     assert [n.blocks for n in notes] == [True] * 3
     assert "`dot_general_cls=self.dot_general`" in notes[0].what
+
+
+FIELDS = """\
+class Mlp(nn.Module):
+    width: int
+    rate: float = 0.0
+    name: str | None = None
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.gelu(nn.Dense(self.width)(x))
+        return nn.Dropout(self.rate, deterministic=True)(nn.Dense(x.shape[-1])(y))
+
+
+class Block(nn.Module):
+    mlp: Mlp
+    norm: nn.Module
+
+    def __call__(self, x):
+        return self.norm(x + self.mlp(x))
+
+
+class Thing(nn.Module):
+    width: int = 16
+    rate: float = 0.1
+    depth: int = 2
+
+    def setup(self):
+        self.blocks = [
+            Block(mlp=Mlp(width=self.width, rate=self.rate, name=f"mlp_{i}"), norm=nn.LayerNorm())
+            for i in range(self.depth)
+        ]
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+"""
+
+
+def test_layers_that_fields_are_given_are_made_of_what_their_maker_has():
+    text = spec(FIELDS, LINEN)
+    assert "Mlp(self.in_features, width=self.width, rate=self.rate)" in text
+    assert "self.norm = LayerNorm(self.in_features, epsilon=1e-06)" in text
+    block = text.split("class Block")[1].split("class ")[0]
+    assert "    width: Size\n" in block
+    assert "    rate: Probability\n" in block
+    assert "Block(self.in_features, rate=self.rate, width=self.width)" in text
+
+
+def test_layers_that_two_classes_give_a_field_of_what_they_have_stay():
+    other = FIELDS.replace("class Thing", "class Other").partition("class Other")
+    both = FIELDS + "\n\n" + other[1] + other[2].replace("self.width", "2 * self.width")
+    made = convert("thing.py", LINEN + "\n\n" + both, "Thing", "Thing")
+    assert any("`mlp` is a layer that is given" in n.what for n in made.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from test_conversion_forms import TORCH, converted
 
 INNER = """\
@@ -168,3 +169,27 @@ def test_what_a_layer_asks_for_may_be_none_where_it_has_no_default():
 
 def test_a_number_that_is_handed_on_under_another_name_is_given_as_it_is():
     assert "self._scaled(x, mask, 1.0)" in converted(ABSENT, TORCH).text
+
+
+REFUSED = """\
+class Thing(nn.Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.fc = nn.Linear(dim, dim)
+
+    def forward(self, x, state=None):
+        if state is {test}None:
+            {one}
+        else:
+            {other}
+        return self.fc(x) + state
+"""
+
+
+@pytest.mark.parametrize("test", ["", "not "])
+def test_an_input_that_is_refused_whatever_it_is_is_none(test):
+    sides = ["state = 2 * x", "raise NotImplementedError()"]
+    one, other = sides[::-1] if test else sides
+    text = converted(REFUSED.format(test=test, one=one, other=other)).text
+    assert "def forward(self, x: Float['*batch dim']) -> Float['*batch dim']:" in text
+    assert "raise" not in text

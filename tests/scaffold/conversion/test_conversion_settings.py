@@ -128,3 +128,71 @@ def test_a_configuration_that_is_used_otherwise_stays_and_is_not_guessed(use: st
     forward = "return self.inner(self.fc(x))" if "inner" in use else "return self.fc(x)"
     made = of(f"{use}\nself.fc = nn.Linear(config.width, 4)", forward)
     assert "    width: Size" not in made.text
+
+
+OBJECTS = """\
+class Stem(nn.Module):
+    patches: Any
+    dim: int = 8
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(self.dim, self.patches.size, strides=self.patches.size)(x)
+        n, h, w, c = x.shape
+        x = x.reshape(n, h * w, c)
+        return nn.Dense(h * w)(jnp.swapaxes(x, 1, 2))
+"""
+OF_ANY = (
+    "from typing import Any\nimport flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
+)
+
+
+def test_a_field_of_any_type_is_the_settings_that_are_read_of_it():
+    made = convert("thing.py", OF_ANY + OBJECTS, "Stem", "Stem")
+    assert made.whole
+    assert "patches_size: Sizes\n" in made.text
+    assert (
+        "Conv(2, self.in_channels, self.dim, self.patches_size, strides=" in made.text
+    )
+    rows = "-(-self.height // self.patches_size[0])"
+    cells = f"{rows} * -(-self.width // self.patches_size[1])"
+    assert f"self.linear_0 = Linear({cells}, {cells})" in made.text
+    assert made.trial is not None
+    assert ("patches.size", "patches_size") in made.trial.parameters
+    assert made.trial.settings == (("patches", ""),)
+
+
+@pytest.mark.parametrize("read", ["patches.size(x)", "patches.shape", "patches"])
+def test_a_field_of_any_type_that_is_no_object_of_settings_stays(read):
+    text = OF_ANY + OBJECTS.replace("self.patches.size", f"self.{read}")
+    assert "patches_" not in convert("thing.py", text, "Stem", "Stem").text
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        ("Any", "rearrange(x, 'n h w c -> n (h w) c')"),
+        ("Sequence[int]", "rearrange(x, 'n h w c -> n (h w) c')"),
+        ("tuple[int, int]", "x"),
+    ],
+)
+def test_a_kernel_has_as_many_sides_as_patterns_and_types_tell(kind, told):
+    text = f"""\
+from typing import Any, Sequence
+from einops import rearrange
+import flax.linen as nn
+
+
+class Stem(nn.Module):
+    patch: {kind}
+    dim: int = 8
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Conv(self.dim, self.patch, strides=self.patch)(x)
+        x = {told}
+        return nn.Dense(4)(x)
+"""
+    text = convert("thing.py", text, "Stem", "Stem").text
+    assert "Conv(2, self.in_channels, self.dim, self.patch, strides=" in text
+    assert "x: Float['batch height width in_channels']" in text

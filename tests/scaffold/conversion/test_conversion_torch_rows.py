@@ -22,6 +22,8 @@ def written(expression: str, given: str = "x, y") -> str:
     [
         ("torch.atan(x)", "jnp.arctan(x)"),
         ("x.frac()", "x - jnp.trunc(x)"),
+        ("x * torch.finfo(torch.float32).min", "x * jnp.finfo(x.dtype).min"),
+        ("x * torch.finfo(y.dtype).min", "x * jnp.finfo(y.dtype).min"),
         ("torch.erfinv(x)", "lax.erf_inv(x)"),
         ("torch.logit(x, eps=0.1)", "jnp.clip(x, 0.1, 1 - 0.1)"),
         ("torch.logaddexp(x, y)", "jnp.logaddexp(x, y)"),
@@ -159,3 +161,25 @@ class Thing(nn.Module):
         return loss
 """)
     assert "loss_fct" not in made.text
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (
+            "F.linear(x, self.weight, None if self.bias is None else self.bias.to(x.dtype))",
+            "x @ self.weight.T + (0.0 if self.bias is None else self.bias.astype(x.dtype))",
+        ),
+        (
+            "F.conv1d(x, self.weight[:, :, None], None if self.bias is None else self.bias)",
+            "+ (0.0 if self.bias is None else self.bias[:, None])",
+        ),
+    ],
+)
+def test_a_bias_that_may_be_none_is_nothing_that_is_added(call, text):
+    made = converted(f"""\
+class Thing(nn.Linear):
+    def forward(self, x):
+        return {call}
+""").text
+    assert text in made

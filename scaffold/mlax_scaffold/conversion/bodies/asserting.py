@@ -31,6 +31,7 @@ class Asserting(Choosing):
         match test:
             case ast.Compare(left=left, ops=[ast.Eq()], comparators=[right]):
                 self._numbered(left, right)
+                self._shape_told(left, right)
                 made, one = self.value(left)
                 other_made, other = self.value(right)
                 if isinstance(one, Number) and isinstance(other, Number):
@@ -56,6 +57,18 @@ class Asserting(Choosing):
         if isinstance(array, Array) and isinstance(count, int):
             hints = ("batch", "positions", "features", *["_"] * count)
             self.symbols.ranked(array, hints[:count])
+
+    def _shape_told(self, left: ast.expr, right: ast.expr) -> None:
+        """Take what nothing else tells of to have the shape that it is said to have."""
+        match left:
+            case ast.Attribute(value=ast.Name(id=local), attr="shape") if (
+                self.env.get(local, left) is None
+            ):
+                _, told = self.value(cloned(right))
+                items = told.items if isinstance(told, Several) else []
+                sizes = [i.value for i in items if isinstance(i, Number)]
+                if sizes and len(sizes) == len(items):
+                    self.env[local] = Array(sizes, False)
 
     def _shaped(self, shape: Shape, sizes: Several) -> None:
         """Take an array to have the shape that it is said to have."""

@@ -10,8 +10,8 @@ from mlax_scaffold.conversion.shapes.chosen_sizes import (
     compares_sizes,
     is_case_of,
     says_equal,
+    tells_which,
 )
-from mlax_scaffold.conversion.shapes.size_equations import is_symbol
 from mlax_scaffold.conversion.shapes.values import Array, Number, Several, Shape, Value
 from mlax_scaffold.conversion.source.loop_parts import stride_of
 from mlax_scaffold.conversion.source.trees import (
@@ -126,31 +126,26 @@ class Deciding(Declaring):
             self.symbols.unsettled += self._apart(value, other)
             return value
         if compares_sizes(condition):
-            # That says by itself which of them are the same, but of a case that needs no work.
-            return other if self._is_case(condition, value, other) else value
+            if self._is_case(condition, value, other):
+                return other
+            if tells_which(condition) or self._is_case(
+                negated(condition), other, value
+            ):
+                # That says by itself which of them are the same.
+                return value
         if not isinstance(value, Array) or not isinstance(other, Array):
-            return value
-        if len(value.axes) != len(other.axes):
-            if not value.lead and not other.lead:
-                # Of other axes elsewhere, it is of none that are always there.
-                self.symbols.unsettled += [
-                    (a, self.symbols.fresh("_")) for a in value.axes
-                ]
             return value
         if not value.axes and other.lead and other.against is None:
             # What is told of one of them afterwards is told of the other one, too.
             other.broadcast_to(value)
         axes = list(value.axes)
-        for place, pair in enumerate(zip(value.axes, other.axes, strict=True)):
-            a, b = (self.symbols.find(axis) for axis in pair)
-            if same(a, b):
-                continue
-            chosen = chosen_size(cloned(condition), a, b)
-            open_ = any(is_symbol(n) for s in (a, b) for n in walk(s))
-            if not open_ or not isinstance(chosen, ast.IfExp):
-                axes[place] = chosen
-            else:
-                self.symbols.unsettled.append((a, b))
+        for i in range(1, min(len(axes), len(other.axes)) + 1):
+            a, b = self.symbols.find(axes[-i]), self.symbols.find(other.axes[-i])
+            if not same(a, b):
+                axes[-i] = chosen_size(cloned(condition), a, b)
+        if len(axes) != len(other.axes) and not value.lead and other.axes:
+            # Of other axes elsewhere, it is of none that are always there but the last ones.
+            return Array(axes[-len(other.axes) :], kind=value.kind)
         return value if axes == value.axes else value.like(axes)
 
     def _apart(self, value: Value, other: Value) -> list[tuple[ast.expr, ast.expr]]:

@@ -74,6 +74,15 @@ class Repeating(Calling):
             and isinstance(part.value, ast.ListComp)
             and entry.id in names(self.symbols.find(part.value.elt))
         ]
+        if entry.id in names(value):
+            for part in read:
+                kept = ast.unparse(part.targets[0])  # type: ignore[attr-defined]
+                self.builder.notes.refuse(
+                    part,
+                    f"the size of each layer of `{kept}` depends on that of the one before",
+                    "write the sizes out, or take them as a hyperparameter",
+                )
+            return
         self.symbols.known[entry.id] = name(local)
         for part in read:
             assert isinstance(part.value, ast.ListComp)

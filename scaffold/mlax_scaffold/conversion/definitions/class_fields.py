@@ -186,6 +186,8 @@ class ClassFields:
                 around.attributes[given] = expression(f"self.{place}")
             if isinstance(value, ast.Tuple) and WINDOW.search(given):
                 builder.calculations.lengths[place] = len(value.elts)
+            elif value is None and (count := _told_length(part.annotation)):
+                builder.calculations.lengths[place] = count
             elif word == "Size":
                 # One number is a window over one axis.
                 builder.calculations.lengths[place] = 1
@@ -313,3 +315,11 @@ def _field_default(value: ast.expr | None) -> ast.expr | None:
                     return made.body
         return None
     return value
+
+
+def _told_length(annotation: ast.expr) -> int:
+    """How many numbers a field has, as its type tells: `tuple[int, int]`; 0 for any number."""
+    match annotation:
+        case ast.Subscript(slice=ast.Tuple(elts=kinds)):
+            return len(kinds) if all(is_name(k, "int") for k in kinds) else 0
+    return 0

@@ -211,6 +211,7 @@ class ClassReader(CastInputs):
         builder.methods += helpers
         bodies = Bodies(builder, self.symbols, self.results)
         sizes = [f.name for f in builder.fields.values() if f.word == "Size"]
+        self.symbols.numbers = {*sizes}
         arrays = (a for a in inputs if not static_type(a))
         env: dict[str, Value] = {**told(self.symbols, arrays, sizes, call.body)}
         carried = pairs_carried(

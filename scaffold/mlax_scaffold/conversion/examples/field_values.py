@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from mlax_scaffold.conversion.declarations.words import NUMBERED
 from mlax_scaffold.conversion.examples.computing import default_of
@@ -62,7 +63,7 @@ def small_value(field: Field, text: str) -> object:
             return 2
         return 8
     if word.startswith(("Sizes", "Shape", "tuple[int")):
-        if isinstance(default, tuple | list) and default and max(default) <= 8:
+        if isinstance(default, tuple | list) and default and _are_small(default):
             return tuple(default)
         if "None" in word and default is None:
             return None
@@ -113,3 +114,9 @@ def _scaled(sizes: tuple[object, ...]) -> tuple[int, ...]:
     fits = all(size % by == 0 for size in whole)
     made = tuple(size // by for size in whole) if fits else ()
     return made if made and max(made) <= _WIDEST else ()
+
+
+def _are_small(numbers: Sequence[object]) -> bool:
+    """Whether a default is numbers of which all are small, or anything else, which stays as it is."""
+    counts = [n for n in numbers if type(n) is int]
+    return len(counts) < len(numbers) or max(counts) <= 8

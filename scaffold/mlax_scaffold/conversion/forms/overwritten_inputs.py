@@ -2,6 +2,8 @@
 
 def forward(self, x, state=None):
     state = self.begin(x)
+
+Nor are those that it refuses whatever they are: `if state is not None: raise NotImplementedError()`.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ from mlax_scaffold.conversion.source.kinds import framework_of
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.trees import (
     is_name,
+    is_none,
     names,
     self_attribute,
     without_docstring,
 )
-from mlax_scaffold.conversion.source.walking import located, walk
+from mlax_scaffold.conversion.source.walking import cloned, located, walk
 
 
 def without_overwritten_inputs(origin: Origin) -> None:
@@ -31,11 +34,15 @@ def without_overwritten_inputs(origin: Origin) -> None:
         forward = method_of(node, "forward")
         if forward is None or framework_of(origin, node) != "torch":
             continue
-        gone = {
-            title
-            for title in defaults_of(forward.args)
-            if _is_set_first(forward, title) and not _is_given(origin, node, title)
-        }
+        gone: set[str] = set()
+        for title, default in defaults_of(forward.args).items():
+            if _is_given(origin, node, title):
+                continue
+            body = _without_refusal(forward, title) if is_none(default) else None
+            if body is not None:
+                forward.body = body
+            if body is not None or _is_set_first(forward, title):
+                gone.add(title)
         without_arguments(forward.args, gone)
     located(origin.tree)
 
@@ -50,6 +57,35 @@ def _is_set_first(forward: ast.FunctionDef, title: str) -> bool:
                 return title not in names(value) and title in {*stored_names(part)}
         return False
     return False
+
+
+def _without_refusal(forward: ast.FunctionDef, title: str) -> list[ast.stmt] | None:
+    """The body without the branch that refuses an input; None where it does more with it."""
+    for at, part in enumerate(forward.body):
+        match part:
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id=asked), ops=[ast.IsNot()], comparators=[none]
+                ),
+                body=[ast.Raise()],
+                orelse=rest,
+            ) if asked == title and is_none(none):
+                body = [*forward.body[:at], *rest, *forward.body[at + 1 :]]
+            case ast.If(
+                test=ast.Compare(
+                    left=ast.Name(id=asked), ops=[ast.Is()], comparators=[none]
+                ),
+                body=rest,
+                orelse=[ast.Raise()],
+            ) if asked == title and is_none(none):
+                body = [*forward.body[:at], *rest, *forward.body[at + 1 :]]
+            case _:
+                continue
+        made = cloned(forward)
+        made.body = body
+        unread = not any(title in names(part) for part in body)
+        return body if unread or _is_set_first(made, title) else None
+    return None
 
 
 def _is_given(origin: Origin, node: ast.ClassDef, title: str) -> bool:

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from mlax_scaffold.conversion.handed.config_mappings import as_attributes, tested_alone
 from mlax_scaffold.conversion.handed.config_names import (
     configuration_names,
+    holds_settings,
     is_configuration,
+    prefix_of,
     with_names_apart,
 )
 from mlax_scaffold.conversion.handed.config_uses import Configured, Uses
@@ -72,7 +74,7 @@ def _configured(
             match part:
                 case ast.AnnAssign(target=ast.Name(id=title), annotation=annotation):
                     kind = settings_class(origin, annotation)
-                    if kind:
+                    if kind or holds_settings(node, part):
                         return Configured(node, title, title, kind, True)
         return None
     given = [*start.args.args, *start.args.kwonlyargs]
@@ -126,7 +128,8 @@ def _settle(origin: Origin, found: dict[str, Configured]) -> None:
             dict.fromkeys(reads[title]),
             key=lambda r: order.index(r) if r in order else -1,
         )
-        made.names = {r: _free(made, r, parameter_name(r, read)) for r in read}
+        prefix = prefix_of(made)
+        made.names = {r: _free(made, r, prefix + parameter_name(r, read)) for r in read}
 
 
 def _known(origin: Origin, kind: str) -> set[str] | None:
@@ -207,7 +210,7 @@ def _rewrite(origin: Origin, made: Configured, found: dict[str, Configured]) -> 
             and is_name(part.target, made.parameter)
         ):
             for setting, title in made.names.items():
-                known = settings[setting]
+                known = settings.get(setting, Setting(ast.Name("Any", ast.Load())))
                 declared = ast.AnnAssign(
                     ast.Name(title, ast.Store()),
                     cloned(known.annotation or _kind(known.default)),

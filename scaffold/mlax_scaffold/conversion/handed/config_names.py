@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 
+from mlax_scaffold.conversion.handed.config_uses import Configured
 from mlax_scaffold.conversion.source.arguments_of import method_of
 from mlax_scaffold.conversion.source.kinds import is_layer_class
 from mlax_scaffold.conversion.source.origin import Origin
 from mlax_scaffold.conversion.source.parsed_settings import parsed_settings
-from mlax_scaffold.conversion.source.trees import is_name
+from mlax_scaffold.conversion.source.trees import is_name, self_attribute
 from mlax_scaffold.conversion.source.walking import walk
 
 CONFIGURATIONS = (
@@ -16,6 +17,9 @@ CONFIGURATIONS = (
     *("model_config", "model_args", "settings", "options"),
 )
 _ENDS = ("_config", "_cfg")
+_OF_ANY = ("Any", "ConfigDict")
+"""The types of fields that may be an object of settings."""
+_OF_ARRAYS = ("shape", "ndim", "dtype", "T", "at", "value")
 
 
 def configuration_names(origin: Origin) -> set[str]:
@@ -42,6 +46,34 @@ def is_configuration(argument: ast.arg, others: set[str]) -> bool:
     title = argument.arg
     usual = title in CONFIGURATIONS or title.endswith(_ENDS)
     return usual or (argument.annotation is None and title in others)
+
+
+def holds_settings(node: ast.ClassDef, field: ast.AnnAssign) -> bool:
+    """Whether a field of any type, `patches: Any`, is an object of which methods only read settings."""
+    title = getattr(field.target, "id", "")
+    told = ast.unparse(field.annotation).rpartition(".")[2] in _OF_ANY
+    if not told or field.value is not None:
+        return False
+    whole = [p for p in walk(node) if self_attribute(p) == title]
+    called = {id(p.func) for p in walk(node) if isinstance(p, ast.Call)}
+    read = [p for p in walk(node) if isinstance(p, ast.Attribute) and p.value in whole]
+    handed = [
+        value
+        for call in walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        for value in (*call.args, *(k.value for k in call.keywords))
+        if value in whole
+    ]
+    plain = all(id(p) not in called and p.attr not in _OF_ARRAYS for p in read)
+    usual = title in CONFIGURATIONS or title.endswith(_ENDS)
+    return bool(whole) and plain and len(read) + len(handed) * usual == len(whole)
+
+
+def prefix_of(made: Configured) -> str:
+    """What settings are called by that are of something else than a configuration: `patches_size`."""
+    usual = made.kind or made.parameter in CONFIGURATIONS
+    named = not made.is_field or usual or made.parameter.endswith(_ENDS)
+    return "" if named else f"{made.parameter}_"
 
 
 def with_names_apart(origin: Origin) -> None:

@@ -59,6 +59,7 @@ def with_field_instances(
                     "write a class for each other one",
                 )
         if found:
+            _hand_on(origin, node, found)
             _leave_out(origin, node, places, found)
     located(origin.tree)
     return given
@@ -106,19 +107,21 @@ def _instances(
     if not fields:
         return {}
     inside = {id(p) for p in walk(node)}
-    for call in walk(origin.tree):
-        if not isinstance(call, ast.Call) or not is_name(call.func, node.name):
-            continue
+    calls = _calls(origin, node)
+    for call in calls:
         try:
             bound = bind(_arguments(node), call)
         except MisfitError:
             continue
+        # What the one class that makes it has is handed on.
+        own = {"self"} if len(calls) == 1 else set()
         found = {
-            k: v
+            k: made
             for k, v in bound.items()
             if k in fields
             and isinstance(v, ast.Call)
-            and _is_layer(origin, v, layers)
+            and _is_layer(origin, made := _unnamed(v), layers, own)
+            and not _attributes(made) & {*_own(node)}
             and id(call) not in inside
         }
         if found:
@@ -126,7 +129,54 @@ def _instances(
     return {}
 
 
-def _is_layer(origin: Origin, call: ast.Call, layers: Collection[str]) -> bool:
+def _calls(origin: Origin, node: ast.ClassDef) -> list[ast.Call]:
+    return [
+        part
+        for part in walk(origin.tree)
+        if isinstance(part, ast.Call) and is_name(part.func, node.name)
+    ]
+
+
+def _own(node: ast.ClassDef) -> set[str]:
+    """What a class has of its own: its fields, and what it sets."""
+    stored = (p for p in walk(node) if isinstance(p, ast.Attribute))
+    kept = {self_attribute(p) or "" for p in stored if isinstance(p.ctx, ast.Store)}
+    return kept | {_title(f) for f in _fields(node)}
+
+
+def _attributes(node: ast.AST) -> set[str]:
+    """What an expression reads of the object that makes it."""
+    return {self_attribute(part) or "" for part in walk(node)} - {""}
+
+
+def _unnamed(call: ast.Call) -> ast.Call:
+    """A call without a name that is computed, `name=f"block_{i}"`, which numbers nothing but weights."""
+    made = cloned(call)
+    kept = [k for k in made.keywords if k.arg != "name" or not names(k.value)]
+    made.keywords = kept
+    return made
+
+
+def _hand_on(origin: Origin, node: ast.ClassDef, found: dict[str, ast.Call]) -> None:
+    """Give the class fields for what its layers are made of, and its one call what these are."""
+    read = sorted({t for value in found.values() for t in _attributes(value)})
+    calls = _calls(origin, node)
+    owner = next(
+        (c for c in origin.classes.values() if any(p in calls for p in walk(c))), node
+    )
+    kinds = {_title(f): f.annotation for f in _fields(owner)}
+    for title in read:
+        kind = kinds.get(title, name("Any"))
+        declared = ast.AnnAssign(name(title), cloned(kind), None, 1)
+        declared.target = ast.Name(title, ast.Store())
+        node.body.insert(len(node.body) - len(without_docstring(node.body)), declared)
+        given = ast.Attribute(name("self"), title, ast.Load())
+        calls[0].keywords.append(ast.keyword(title, given))
+
+
+def _is_layer(
+    origin: Origin, call: ast.Call, layers: Collection[str], more: Collection[str]
+) -> bool:
     """Whether a call makes a layer of what the file itself says."""
     own = origin.classes.get(getattr(call.func, "id", ""))
     known = own is not None and is_layer_class(origin, own)
@@ -138,7 +188,7 @@ def _is_layer(origin: Origin, call: ast.Call, layers: Collection[str]) -> bool:
         for n in walk(call)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
     }
-    return read <= beside
+    return read <= beside | {*more}
 
 
 def _make(node: ast.ClassDef, field: str, value: ast.expr) -> None:

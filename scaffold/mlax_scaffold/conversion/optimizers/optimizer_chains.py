@@ -143,6 +143,14 @@ def _added(node: ast.stmt, local: str) -> list[ast.expr] | None:
             if any(one is None for side in sides for one in side):
                 return None
             one, other = ([e for part in side if part for e in part] for side in sides)
+            match test:
+                # A rate is a number here, that of the step where it follows a schedule.
+                case ast.Call(func=ast.Name(id="callable")):
+                    return other
+                case ast.UnaryOp(
+                    op=ast.Not(), operand=ast.Call(func=ast.Name(id="callable"))
+                ):
+                    return one
             if len(one) == len(other):
                 pairs = zip(one, other, strict=True)
                 return [ast.IfExp(cloned(test), a, b) for a, b in pairs]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 from mlax_scaffold.conversion.rows.rows import MisfitError, is_silent, missing
+from mlax_scaffold.conversion.rows.weight_calculations import WeightCalculations
 from mlax_scaffold.conversion.shapes.size_equations import product
 from mlax_scaffold.conversion.source.trees import (
     constant,
@@ -17,18 +18,14 @@ from mlax_scaffold.conversion.source.trees import (
     marked,
     name,
     replaced,
-    self_attribute,
 )
-from mlax_scaffold.conversion.source.walking import cloned
 
 
-class ArrayCalculations:
+class ArrayCalculations(WeightCalculations):
     """Expressions over arrays."""
 
     first_input: str = "x"
     keyed: bool
-    optional: dict[str, ast.expr]
-    """Weights that there are only where a condition on hyperparameters holds."""
 
     def _biased(
         self, kind: Arg, a: Arg, axis: Arg, keepdims: Arg, ddof: Arg, where: Arg
@@ -189,6 +186,11 @@ class ArrayCalculations:
         """The dtype of what is computed here: that of the first input; of numbers alone, any floating one."""
         return expression(f"{self.first_input}.dtype" if self.first_input else "float")
 
+    def _finfo(self, dtype: Arg) -> Arg:
+        """The limits of a dtype; those of what is computed here where casts say `float()`, too."""
+        own = ast.unparse(dtype).rpartition(".")[2] in ("float", "float32")
+        return marked("jnp.finfo(d)", d=self.own_dtype() if own else dtype)
+
     def _floating(self, x: Arg) -> Arg:
         # What is computed here has the dtype of the input; of a comparison, numbers are made.
         root = _root(x)
@@ -321,30 +323,6 @@ class ArrayCalculations:
         return with_keywords(
             marked("jnp.pad(x, p)", x=x, p=pads), mode=filled, constant_values=values
         )
-
-    def _linear(self, x: Arg, weight: Arg, bias: Arg) -> Arg:
-        y = expression("x @ w.T", x=x, w=weight)
-        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
-
-    def _channelwise(self, y: Arg, bias: Arg, dims: Arg) -> Arg:
-        if is_none(bias):
-            return y
-        axes = ", None" * int(str(literal(dims)))
-        along = expression(f"b[:{axes}]", b=bias)
-        return expression("y + b", y=y, b=self._if_any(bias, along))
-
-    def _if_any(self, weight: Arg, value: Arg | None = None, none: float = 0.0) -> Arg:
-        """What is read of a weight; a number in its place where hyperparameters leave it out."""
-        condition = self.optional.get(self_attribute(weight) or "")
-        value = weight if value is None else value
-        if condition is None:
-            return value
-        return ast.IfExp(cloned(condition), value, constant(none))
-
-    def _affine(self, y: Arg, weight: Arg, bias: Arg) -> Arg:
-        if not is_none(weight):
-            y = expression("y * w", y=y, w=self._if_any(weight, none=1.0))
-        return y if is_none(bias) else expression("y + b", y=y, b=self._if_any(bias))
 
     def _last_axes(self, shape: Arg) -> Arg | None:
         if isinstance(shape, ast.Tuple | ast.List) and len(shape.elts) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
 from mlax_scaffold.conversion.rows.array_calculations import (
     Arg,
@@ -169,13 +170,12 @@ class FunctionalCalculations:
 
     def _affine_second(self, y: Arg, x: Arg, weight: Arg, bias: Arg) -> Arg:
         """A weight and a bias for each of the channels, which are the second axis."""
-        text = "w.reshape(-1, *[1] * (x.ndim - 2))"
         for sign, number, given in (("*", 1.0, weight), ("+", 0.0, bias)):
             if is_none(given):
                 continue
-            along = expression(text, w=given, x=x)
-            along = self._if_any(given, along, number)  # type: ignore[attr-defined]
-            y = expression(f"y {sign} w", y=y, w=along)
+            along = partial(_along_second, x)
+            told = self._if_any(given, along, number)  # type: ignore[attr-defined]
+            y = expression(f"y {sign} w", y=y, w=told)
         return y
 
     def _over_neighbours(self, x: Arg, size: Arg, alpha: Arg, beta: Arg, k: Arg) -> Arg:
@@ -311,3 +311,8 @@ def _several(given: Arg, count: int) -> list[Arg]:
 def _pair(given: Arg) -> ast.Tuple:
     """Two numbers; one stands for both."""
     return ast.Tuple(_several(given, 2), ast.Load())
+
+
+def _along_second(x: ast.expr, weight: ast.expr) -> ast.expr:
+    """A weight along the second axis of an array."""
+    return expression("w.reshape(-1, *[1] * (x.ndim - 2))", w=weight, x=x)

@@ -46,17 +46,37 @@ def says_equal(condition: ast.expr | None) -> bool:
     return False
 
 
+def tells_which(condition: ast.expr) -> bool:
+    """Whether a condition compares two sizes for being the same, neither of which is a number."""
+    match condition:
+        case ast.BoolOp(values=values):
+            return any(map(tells_which, values))
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return tells_which(inner)
+        case ast.Compare(left=one, ops=[ast.Eq() | ast.NotEq()], comparators=[other]):
+            return literal(one) is one and literal(other) is other
+    return False
+
+
 def is_case_of(
     condition: ast.expr, sizes: Iterable[ast.expr], general: Iterable[ast.expr]
 ) -> bool:
     """Whether sizes where a condition such as `n == 1` holds are the general ones with that number."""
     match condition:
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant() as n]):
+        case (
+            ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant() as n])
+            | ast.UnaryOp(
+                op=ast.Not(),
+                operand=ast.Compare(
+                    left=left, ops=[ast.NotEq()], comparators=[ast.Constant() as n]
+                ),
+            )
+        ):
             known = _Known(left, n)
         case _:
             return False
-    found = [folded(known.size(size)) for size in general]
-    return all(map(same, found, map(known.size, sizes)))
+    one, other = ([folded(known.size(s)) for s in each] for each in (sizes, general))
+    return all(map(same, one, other))
 
 
 class _Known(NodeTransformer):

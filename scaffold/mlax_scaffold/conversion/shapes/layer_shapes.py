@@ -325,9 +325,11 @@ class LayerShapes:
         )
 
     def _is_several(self, size: ast.expr, dims: int) -> bool:
-        """Whether a hyperparameter is one size for each of so many axes, as its default is."""
+        """Whether a hyperparameter is one size for each of so many axes, as its default or its type is."""
         field = self.fields.get(self_attribute(size) or "")
-        default = literal(field.default) if field and field.default else None
+        if field is None or field.default is None:
+            return field is not None and field.word == "Sizes"
+        default = literal(field.default)
         return isinstance(default, tuple | list) and len(default) == dims
 
     def _channels(self, given: dict[str, ast.expr], x: Array) -> Value:

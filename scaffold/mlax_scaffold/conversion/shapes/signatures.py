@@ -47,14 +47,15 @@ class Signature:
         values |= {k.arg: k.value for k in call.keywords if k.arg}
         renamed: dict[str, ast.expr] = {}
 
+        def axis_of(axis: ast.expr) -> ast.expr:
+            fresh = _fresh(symbols, axis, renamed, self.hints)
+            return substituted(fresh, values, symbols.numbers)
+
         def made(value: Value) -> Value:
             if isinstance(value, Array):
                 first = given[0] if given else None
                 shared = value.lead and self.shares(value) and isinstance(first, Array)
-                axes = [
-                    substituted(_fresh(symbols, a, renamed, self.hints), values)
-                    for a in value.axes
-                ]
+                axes = [axis_of(a) for a in value.axes]
                 if shared and isinstance(first, Array):
                     return _behind(symbols, first, self._known(), axes)
                 return Array(axes, value.lead, value.kind)
@@ -65,10 +66,7 @@ class Signature:
         pairs = list(_paired(self.inputs, given))
         for expected, actual in pairs:
             if isinstance(expected, Array) and isinstance(actual, Array):
-                axes = [
-                    substituted(_fresh(symbols, a, renamed, self.hints), values)
-                    for a in expected.axes
-                ]
+                axes = [axis_of(a) for a in expected.axes]
                 wanted = Array(axes, expected.lead, expected.kind)
                 numeric = (wanted.kind, actual.kind) == ("Float", "Bool")
                 if wanted.kind == "Int":
@@ -85,19 +83,19 @@ class Signature:
         for expected, actual in pairs:
             flat = expected.flat if isinstance(expected, Array) else None
             if flat is not None and isinstance(actual, Array) and actual.lead:
-                fresh = _fresh(symbols, flat, renamed, self.hints)
+                told = axis_of(flat)
                 if not actual.axes and actual.flat is None:
                     actual.at_least_one()
-                    actual.flat = substituted(fresh, values)
+                    actual.flat = told
         for expected, actual in pairs:
             against = expected.against if isinstance(expected, Array) else None
             if against is None or not isinstance(actual, Array):
                 continue
             whole = made(against)
-            told = actual.against is not None
+            known = actual.against is not None
             if not isinstance(whole, Array):
                 continue
-            if actual.lead and not actual.axes and not told:
+            if actual.lead and not actual.axes and not known:
                 actual.broadcast_to(whole)
             elif actual.lead and len(actual.axes) < len(whole.axes) and not whole.lead:
                 # All axes of what it is broadcast to, of which the last ones are known by themselves.

@@ -66,6 +66,18 @@ def without_numbers(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr
     return left, right
 
 
+def chosen_of(left: ast.expr, right: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What an unknown size that a setting may choose is, where the other one of its choice tells it."""
+    for choice, other in ((left, right), (right, left)):
+        match choice, other:
+            case _, ast.IfExp():
+                continue
+            case ast.IfExp(body=one, orelse=another), _:
+                for size, beside in ((one, another), (another, one)):
+                    if is_symbol(size) and (is_symbol(beside) or same(beside, other)):
+                        yield size, other
+
+
 def without_common(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
     """Two sizes without what is added to both, or what both are multiplied by."""
     match left, right:

@@ -13,6 +13,7 @@ from mlax_scaffold.conversion.shapes.array_kinds import (
 )
 from mlax_scaffold.conversion.shapes.size_equations import (
     ONE_ELEMENT,
+    chosen_of,
     is_symbol,
     without_common,
     without_numbers,
@@ -60,6 +61,8 @@ class Symbols:
         """Sizes that are the first where a condition holds, and the second, which is unknown, elsewhere."""
         self.halves: list[tuple[ast.Name, ast.expr]] = []
         """Lengths of `x[::2]`, and what they are where nothing tells that they are those of `x[1::2]`."""
+        self.numbers: set[str] = set()
+        """Hyperparameters that are sizes, and never None."""
         self.count = 0
 
     def fresh(self, hint: str) -> ast.Name:
@@ -88,14 +91,16 @@ class Symbols:
     def equal(self, left: ast.expr, right: ast.expr) -> None:
         """Take two sizes to be the same, where one of them is unknown."""
         left, right = self._number(self.find(left)), self._number(self.find(right))
-        left, right = without_common(left, right)
-        left, right = without_numbers(left, right)
+        for chosen in chosen_of(left, right):
+            self.equal(*chosen)
+        left, right = self.find(left), self.find(right)
+        left, right = without_numbers(*without_common(left, right))
         if same(left, right) or self._is_assumed(left, right):
             return
         one, other = _symbol(left), _symbol(right)
         if one is not None and other is not None and one.id in self.hints:
             # What a declaration waits for becomes what the input has.
-            told = self.hints.get(other.id, "_" if one.id in self.hints else "")
+            told = self.hints.get(other.id, "_")
             one, other = (one, other) if told.strip("_") else (other, one)
             self.known[one.id] = other
         elif one is not None and not self._within(one, right):
@@ -107,10 +112,8 @@ class Symbols:
 
     def _is_assumed(self, left: ast.expr, right: ast.expr) -> bool:
         sides = [(self.find(a), self.find(b)) for a, b in self.assumed]
-        return any(
-            (same(a, left) and same(b, right)) or (same(a, right) and same(b, left))
-            for a, b in sides
-        )
+        pairs = [*sides, *((b, a) for a, b in sides)]
+        return any(same(a, left) and same(b, right) for a, b in pairs)
 
     def _number(self, node: ast.expr) -> ast.expr:
         """A size, with the numbers that the file has names for."""

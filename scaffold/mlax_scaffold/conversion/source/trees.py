@@ -244,7 +244,7 @@ def folded(node: ast.expr) -> ast.expr:
             decided = literal(node.test)
             if isinstance(decided, bool):
                 return node.body if decided else node.orelse
-            return node
+            return node.body if same(node.body, node.orelse) else node
 
         def visit_Compare(self, node: ast.Compare) -> ast.expr:
             self.generic_visit(node)

@@ -332,7 +332,7 @@ FUNCTIONS = {
     **{f"torch.{name}": row for name, row in _TENSORS.items()},
     **{f"torch.nn.functional.{name}": row for name, row in _FUNCTIONAL.items()},
     "torch.Size": Row("(sizes)", "calc.axes(sizes)"),
-    "torch.finfo": Row("(dtype)", "jnp.finfo(dtype)"),
+    "torch.finfo": Row("(dtype)", "calc.finfo(dtype)"),
     "torch.iinfo": Row("(dtype)", "jnp.iinfo(dtype)"),
     "torch.nn.Transformer.generate_square_subsequent_mask": Row(
         "(sz)", "calc.square_mask(sz)"
