@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlax_scaffold.errors import Edit, Fix
+from mlax_scaffold.model.arithmetic import COMPARE
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
@@ -15,14 +15,6 @@ from mlax_scaffold.reader.remedies.bodies import without_brackets
 from mlax_scaffold.reader.source import Source, class_of, self_attribute
 
 _NUMBERS = ("step", "step_number")
-_COMPARED = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
 _SWAPPED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
 
 
@@ -66,12 +58,16 @@ class _Read:
                 swapped = right is self.node
                 number = left if swapped else right
                 kind = _SWAPPED.get(type(op), type(op)) if swapped else type(op)
-                if kind not in _COMPARED or not isinstance(number, ast.Constant):
+                if not isinstance(number, ast.Constant):
                     return None
-                if type(number.value) not in (int, float):
+                value = number.value
+                if isinstance(value, bool) or not isinstance(value, int | float):
                     return None
-                # One step of each kind tells, for the comparisons with what comes before the first one.
-                found = {_COMPARED[kind](step, number.value) for step in (1, 2, 2**20)}
+                if kind not in COMPARE:
+                    return None
+                # All that lie on one side of the number compare alike.
+                steps = {1.0, *(max(1.0, value + d) for d in (-1.0, 0.0, 1.0))}
+                found = {COMPARE[kind](step, value) for step in steps}
                 return (number, found.pop()) if len(found) == 1 else None
         return None
 
