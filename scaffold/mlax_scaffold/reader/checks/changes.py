@@ -26,14 +26,10 @@ def check_changes(
     """Report `return param - step` in `update` of an optimizer, and `lambda p, g: p - g` in its `step`."""
     if method.name not in ("update", "step") or "dither" not in attributes:
         return
-    functions = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
-    inside = {id(n) for f in functions if f is not method for n in walk(f)}
     after: list[_After] = []
     for returned, weight, scope in _returned(method):
         value = _value(returned, scope)
         if method.name == "update" and isinstance(value, ast.Tuple | ast.List):
-            if id(returned) in inside:
-                continue  # a function inside of the method returns what it likes
             # optax returns states beside the updates, and other libraries the new weights.
             source.report(
                 value,
@@ -81,8 +77,11 @@ def _returned(
     if len(names) < 3:
         return
     weight = names[2]
+    functions = (n for n in walk(method) if isinstance(n, ast.FunctionDef))
+    # A function inside of the method returns what it likes.
+    inside = {id(n) for f in functions if f is not method for n in walk(f)}
     for node in walk(method):
-        if not isinstance(node, ast.Return) or node.value is None:
+        if not isinstance(node, ast.Return) or node.value is None or id(node) in inside:
             continue
         if method.name == "update":
             chosen = ((part, weight, method) for part in _chosen(node.value))
@@ -198,11 +197,20 @@ def _in_order(
         match node:
             case ast.Assign(targets=[ast.Name(id=target)], value=value):
                 if target == name:
-                    now = _is_after(value, {**known, name: now}, scope)
+                    scaled = now and _is_scaled(value, name)
+                    now = scaled or _is_after(value, {**known, name: now}, scope)
                     yield now
-            case ast.AugAssign(target=ast.Name(id=target), op=op):
-                if target == name and isinstance(op, ast.Add | ast.Sub | ast.Div):
+            case ast.AugAssign(target=ast.Name(id=target)):
+                if target == name:
                     yield now
+
+
+def _is_scaled(value: ast.expr, name: str) -> bool:
+    """Whether it is what a name was before, times something: `param * decay`."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _is(left, name) or _is(right, name)
+    return False
 
 
 def _terms(value: ast.expr, *, added: bool = True) -> Iterator[tuple[ast.expr, bool]]:
