@@ -15,7 +15,7 @@ from mlax_scaffold.reader.constructs import construct, functions_of
 from mlax_scaffold.reader.remedies.names import word
 from mlax_scaffold.reader.source import Source, self_attribute
 
-_KINDS = ("scheduled", "state", "step", "coefficient")
+_KINDS = ("scheduled", "state", "step", "value", "coefficient")
 """What attributes are that are such numbers."""
 _DEPTH = 8
 """So many values are looked up, one in the other."""

@@ -81,11 +81,12 @@ def parameters_named(
         return as_drawn(source, method, keys[0])
     if len(keys) == 1 and method.name == "setup" and len(expected) == 1:
         return as_initialized(source, method, keys[0])
-    others = method.args.defaults or method.args.kwonlyargs or method.args.posonlyargs
-    if others or not given:
+    if method.args.kwonlyargs or method.args.posonlyargs or not given:
         return None
     if len(given) > len(expected):
         return _without_unread(source, method, expected)
+    if method.args.defaults:
+        return None
     places = list(zip((a.arg for a in given), expected, strict=False))
     meant = _all_meant([name for name, _ in places], expected)
     if any(m not in (n, None) for m, (_, n) in zip(meant, places, strict=True)):
@@ -148,5 +149,6 @@ def _without_unread(
     if 1 + len(kept) != len(expected):
         return None
     texts = ", ".join([first.arg, *map(source.text_of, kept)])
-    end = source.end(given[-1])
-    return Fix((source.replace(source.start(first), end, texts),))
+    # Of those with a default, which are the last ones, none is left.
+    last = [*given, *method.args.defaults][-1]
+    return Fix((source.replace(source.start(first), source.end(last), texts),))
