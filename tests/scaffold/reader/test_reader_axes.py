@@ -1414,3 +1414,34 @@ def test_what_goes_with_a_matrix_is_one(body: str):
         'Float["*batch dim"]',
         'Float["dim 3"]',
     ]
+
+
+SCANNED = """
+def step(carry, inputs):
+    reward, value = inputs
+    carry = reward + 0.9 * carry - value
+    return carry, carry
+{rest}
+"""
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "return lax.scan(step, z, (x, y), reverse=True)",
+        "_, out = lax.scan(step, jnp.zeros_like(z), (x, y))\nreturn out + z",
+        "first = (z, jnp.zeros_like(z))\nreturn lax.scan(step, first, xs=(x, y))",
+    ],
+)
+def test_what_a_scan_goes_through_has_an_axis_before_those_of_its_carry(rest: str):
+    body = SCANNED.format(rest=rest)
+    assert guessed(body, "x", "y", "z") == [
+        'Float["time *batch"]',
+        'Float["time *batch"]',
+        'Float["*batch"]',
+    ]
+
+
+def test_what_is_known_of_what_a_scan_goes_through_stays():
+    body = SCANNED.format(rest="return lax.scan(step, z, (self.map(x), y))[1] + x[0]")
+    assert guessed(body, "x", "y")[0] == 'Float["*batch dim"]'

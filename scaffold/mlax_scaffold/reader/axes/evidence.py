@@ -73,6 +73,7 @@ class Evidence:
         self.joins.settle()
         ranks.beside(function, found, self.scope)
         ranks.joined(function, found)
+        scanned.lead(function, found, {*fields, *found})
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()

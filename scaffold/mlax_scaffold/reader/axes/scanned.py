@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from mlax_scaffold.reader.axes.known import Known
+from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.source import dotted
 
 _MOVED = ("moveaxis", "swapaxes", "transpose")
@@ -65,6 +66,54 @@ def binds(statement: ast.stmt, names: Mapping[str, object]) -> bool:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Name()):
             return any(isinstance(p, ast.Name) and p.id in names for p in parts)
     return False
+
+
+def lead(
+    function: ast.FunctionDef, inputs: Mapping[str, Known], taken: Collection[str]
+) -> None:
+    """What nothing else is known of: an array that a scan goes through has an axis before those of its carry.
+
+    `lax.scan(step, (jnp.zeros_like(last), last), (rewards, values))`. It has none of the names that
+    are taken.
+    """
+    axis = next(name for name in ("time", "steps", "scanned") if name not in taken)
+    inner = [n for n in ast.walk(function) if isinstance(n, ast.FunctionDef)]
+    functions = {f.name: f for f in inner if f is not function}
+    for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+        found = elements(call, functions)
+        if found is None or len(call.args) < 2:
+            continue
+        arrays = [*_named(found[1].values(), inputs)]
+        carried = [*_named(_parts(call.args[1], function), inputs)]
+        if not arrays or not carried:
+            continue
+        for known in (*arrays, *carried):
+            if known.told or known.like is not None:
+                continue
+            known.open = "*batch"
+            if known in arrays:
+                known.name_axis(0, axis)
+                known.front = 1
+
+
+def _named(nodes: Iterable[ast.expr], inputs: Mapping[str, Known]) -> Iterator[Known]:
+    """The inputs that expressions are, or are of the shape of."""
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=[of, *_]) if (
+                name.endswith("_like")
+            ):
+                yield from _named([of], inputs)
+            case ast.Name(id=name) if name in inputs:
+                yield inputs[name]
+
+
+def _parts(node: ast.expr, function: ast.FunctionDef) -> list[ast.expr]:
+    """The items of a tuple, also of one that a local is; of all else itself."""
+    values = [node]
+    if isinstance(node, ast.Name):
+        values = only_value(node.id, function) or values
+    return [p for v in values for p in (v.elts if isinstance(v, ast.Tuple) else [v])]
 
 
 def note(known: Known, element: Known) -> None:
