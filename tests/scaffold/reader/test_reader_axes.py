@@ -1445,3 +1445,47 @@ def test_what_a_scan_goes_through_has_an_axis_before_those_of_its_carry(rest: st
 def test_what_is_known_of_what_a_scan_goes_through_stays():
     body = SCANNED.format(rest="return lax.scan(step, z, (self.map(x), y))[1] + x[0]")
     assert guessed(body, "x", "y")[0] == 'Float["*batch dim"]'
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("return jax.nn.softmax(-x / 2.0)", ["*batch dim"]),
+        ("return jax.nn.softmax(x, axis=0)", ["batch"]),
+        ("return jnp.argsort(x)[..., :2]", ["*batch dim"]),
+        (
+            "return jnp.take_along_axis(jax.nn.log_softmax(x), y[:, None], axis=-1)[:, 0]",
+            ["batch dim", "batch"],
+        ),
+        (
+            "return jnp.take_along_axis(x, y[..., None], axis=-1)[..., 0]",
+            ["*batch dim", "*batch"],
+        ),
+        ("return (x[:, 2] - x[:, 0]) * (x[:, 3] - x[:, 1])", ["batch 4"]),
+        ("return x[..., 0] + x[..., 1] * x[..., 2]", ["*batch 3"]),
+        ("return x[:, 0] + x[:, 1]", ["batch length dim"]),
+        ("return x[:, 0] + x[:, 5] + x[:, 2]", ["batch length dim"]),
+    ],
+)
+def test_what_is_read_along_a_last_axis(body: str, expected: list[str]):
+    assert [t.partition('"')[2] for t in guessed(body, "x", "y")][: len(expected)] == [
+        f'{shape}"]' for shape in expected
+    ]
+
+
+BOXES = """
+def area(z):
+    return (z[:, 2] - z[:, 0]) * (z[:, 3] - z[:, 1])
+first = jnp.maximum(x[:, None, :2], y[{index}, :2])
+last = jnp.minimum(x[:, None, 2:], y[{index}, 2:])
+return (last - first).prod(-1)
+"""
+
+
+def test_boxes_each_of_which_goes_with_each_are_not_as_many():
+    assert guessed(BOXES.format(index="None, :"), "x", "y") == [
+        'Float["batch dim"]',
+        'Float["y_batch features"]',
+    ]
+    one, other = guessed(BOXES.format(index=":, None"), "x", "y")
+    assert one.split()[0] == other.split()[0] == 'Float["batch'

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import (
+    columns,
     gathered,
     indices,
     operations,
@@ -68,6 +69,7 @@ class Evidence:
             describe(known, name, self.said, fields)
         self.names = {name: Alias(known) for name, known in found.items()}
         gathered.tell(function, found, self.scope)
+        columns.tell(function, found)
         told = ranks.tell(function, found, self.scope)
         self._body(function.body)
         self.joins.settle()

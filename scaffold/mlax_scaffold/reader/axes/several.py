@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import Find, is_new, is_whole
+from mlax_scaffold.reader.axes.operations import Find, by_element, is_new, is_whole
 
 
 def tell_apart(
@@ -23,6 +23,7 @@ def tell_apart(
     before: list[Known] = []
     lengths = _lengths(function)
     inputs = [*inputs]
+    _are_of_boxes(function, {known.name: known for known in inputs})
     for known in inputs:
         length = lengths.get(known.name, "")
         if length and {lengths.get(k.name, length) for k in before} - {length}:
@@ -39,6 +40,37 @@ def tell_apart(
         else:
             known.others = {w for w in words if any(o.endswith(f"_{w}") for o in words)}
         before.append(known)
+
+
+def _are_of_boxes(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
+    """`jnp.maximum(a[:, None, :2], b[None, :, :2])`: each goes with each, by some of their columns."""
+    for node in ast.walk(function):
+        match node:
+            case ast.BinOp(left=left, right=right):
+                pass
+            case ast.Call(func=called, args=[left, right]) if by_element(called):
+                pass
+            case _:
+                continue
+        one, first_rows = _rows_of(left)
+        other, second_rows = _rows_of(right)
+        first, second = inputs.get(one), inputs.get(other)
+        if first is None or second is None or first_rows == second_rows:
+            continue
+        for known in (first, second):
+            known.has(2)
+        _meet(first, second, rows=True, last=False)
+
+
+def _rows_of(node: ast.expr) -> tuple[str, int]:
+    """The name in `a[:, None, :2]`, and which axis its rows are; no name for any other index."""
+    match node:
+        case ast.Subscript(
+            value=ast.Name(id=name), slice=ast.Tuple(elts=[*parts, ast.Slice()])
+        ) if len(parts) == 2 and {*map(is_new, parts)} == {True, False}:
+            rows = [is_new(part) for part in parts].index(False)
+            return (name, rows) if is_whole(parts[rows]) else ("", 0)
+    return "", 0
 
 
 def _lengths(function: ast.FunctionDef) -> dict[str, str]:
