@@ -1489,3 +1489,27 @@ def test_boxes_each_of_which_goes_with_each_are_not_as_many():
     ]
     one, other = guessed(BOXES.format(index=":, None"), "x", "y")
     assert one.split()[0] == other.split()[0] == 'Float["batch'
+
+
+ROTATED = """
+half = x.shape[-1] // 2
+angle = y[..., {new}] * jnp.arange(half)
+cos, sin = jnp.cos(angle), jnp.sin(angle)
+one, other = x[..., :half], x[..., half:]
+return jnp.concatenate([one * cos - other * sin, other * cos + one * sin], axis=-1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [("None", "*batch dim"), ("None, None", "*batch length dim")],
+)
+def test_what_gets_axes_at_its_end_has_so_many_less(new: str, expected: str):
+    assert guessed(ROTATED.format(new=new), "x", "y") == [
+        f'Float["{expected}"]',
+        'Float["*batch"]',
+    ]
+    assert guessed(f"return x * y[..., {new}]", "x", "y") == [
+        f'Float["{expected}"]',
+        'Float["*batch"]',
+    ]

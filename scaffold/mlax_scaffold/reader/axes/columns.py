@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.reader.axes.index_parts import is_new, is_whole
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import by_element, integer, is_new, is_whole
+from mlax_scaffold.reader.axes.operations import by_element, integer
 from mlax_scaffold.reader.source import defaults_of, dotted, kind_of_value
 
 _ALONG_LAST = frozenset(("argsort", "log_softmax", "softmax", "sort"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from mlax_scaffold.reader.axes import (
     columns,
     gathered,
+    index_parts,
     indices,
     operations,
     products,
@@ -79,7 +80,7 @@ class Evidence:
         ranks.name(function, told, [*found.values()])
         for known in found.values():
             known.settle()
-            if known.stretched:
+            if known.stretched and known.like is None:
                 known.follows(next(iter(found.values())), 1)
         tell_apart(function, found.values(), self.scope.fields)
         return found
@@ -119,6 +120,10 @@ class Evidence:
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         match target, value:
+            case ast.Tuple(elts=names), ast.Tuple(elts=values):
+                if len(names) == len(values):
+                    for name, one in zip(names, values, strict=True):
+                        self._bind(name, one)
             case ast.Tuple(elts=names), ast.Attribute(value=owner, attr="shape"):
                 if alias := self.alias(owner):
                     operations.unpacked(alias.known, names, self.scope)
@@ -179,7 +184,9 @@ class Evidence:
             case ast.Call(func=ast.Attribute(value=owner, attr="astype")):
                 return self.alias(owner)
             case ast.Subscript(value=owner, slice=ast.Tuple(elts=parts)):
-                found, more = self.alias(owner), operations.added_at_end(parts)
+                found, more = self.alias(owner), index_parts.added_at_end(parts)
+                if index_parts.is_part_of_last(parts):
+                    return other_end(found)
                 return found.ended(more) if found and more else None
             case ast.Call(
                 args=[ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_]), *_]
@@ -269,7 +276,7 @@ class Evidence:
                 computed.known.computed = True
         self._added(left, right)
         self._added(right, left)
-        if rows := operations.in_pairs(left, right):
+        if rows := index_parts.in_pairs(left, right):
             are_rows([alias for row in rows if (alias := self.alias(row))])
             return
         if are_each_with_each(left, right, self.alias):
@@ -277,8 +284,8 @@ class Evidence:
         sides = self.alias(left), self.alias(right)
         for one, alias in ((left, sides[1]), (right, sides[0])):
             shape = self.shape(one)
-            if alias is not None and operations.expanded(one):
-                alias.known.at(operations.expanded(one) - 1 - alias.extra)
+            if alias is not None and index_parts.expanded(one):
+                alias.known.at(index_parts.expanded(one) - 1 - alias.extra)
             if shape and alias and alias.whole and not alias.extra:
                 for i, size in enumerate(reversed(shape)):
                     alias.known.call(-1 - i, "" if size == "1" else size)
@@ -286,6 +293,10 @@ class Evidence:
         first, second = sides
         if first and second:
             whole = first.whole == second.whole or first.extra != second.extra
+            # `x * y[..., None]`: x has the axis that is new.
+            for one, other in ((first, second), (second, first)):
+                if not one.extra and other.extra > 0 and one.known is not other.known:
+                    one.known.from_end(-other.extra)
             second.known.follows(first.known, second.extra - first.extra, whole)
             first.known.follows(second.known, first.extra - second.extra, whole)
 

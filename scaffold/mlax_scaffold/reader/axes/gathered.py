@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from mlax_scaffold.reader.axes.index_parts import is_new
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import is_new, joined
+from mlax_scaffold.reader.axes.operations import joined
 from mlax_scaffold.reader.axes.ranks import Ranks, pairs
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted

@@ -8,6 +8,7 @@ from functools import partial
 
 from mlax_scaffold.reader.axes.aliases import Alias
 from mlax_scaffold.reader.axes.calls import base_of
+from mlax_scaffold.reader.axes.index_parts import expanded, is_new, is_open, is_whole
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted
@@ -112,47 +113,14 @@ def indexed(known: Known, index: ast.expr, extra: int) -> None:
     count = len(taken)
     if count == 1 < len(parts) and ast.unparse(taken[0]) == "...":
         known.stretched = True
-    elif any(map(_is_open, parts)):
+    elif any(map(is_open, parts)):
         # Before those that are taken behind `...`, there are any number, or none.
-        note = known.from_end if _is_open(parts[0]) else known.at
+        note = known.from_end if is_open(parts[0]) else known.at
         note(-max(count - 1 - extra, 1))
     elif len(parts) > 1 and all(map(is_whole, taken)):
         known.has(count - extra)
     elif len(parts) > 1:
         known.at(count - 1, front=True)
-
-
-def _is_open(part: ast.expr) -> bool:
-    return isinstance(part, ast.Constant) and part.value is ...
-
-
-def added_at_end(index: list[ast.expr]) -> int:
-    """1 for `x[..., None]`, -1 for `x[..., 0]`, and 0 for anything else."""
-    match index:
-        case [ast.Constant(value=first), ast.Constant(value=last)] if first is ...:
-            return 1 if last is None else -isinstance(last, int)
-    return 0
-
-
-def expanded(node: ast.expr) -> int:
-    """How many axes `x[:, None, :]` has; 0 for anything else."""
-    match node:
-        case ast.Subscript(slice=ast.Tuple(elts=parts)):
-            if all(is_new(p) or is_whole(p) for p in parts):
-                return len(parts)
-    return 0
-
-
-def in_pairs(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """The arrays of rows in `x[:, None] - y[None]`, each of which goes with each; None for anything else."""
-    for one, other in ((left, right), (right, left)):
-        match one, other:
-            case (
-                ast.Subscript(value=x, slice=ast.Tuple(elts=[rows, new])),
-                ast.Subscript(value=y, slice=alone),
-            ) if is_whole(rows) and is_new(new) and is_new(alone):
-                return x, y
-    return None
 
 
 def are_matrices(left: ast.expr, right: ast.expr, find: Find) -> None:
@@ -346,21 +314,6 @@ def einsum(
         for i, letter in enumerate(reversed(back)):
             if alias.whole or i:
                 alias.known.call(-1 - i, sizes.get(letter, ""))
-
-
-def is_new(node: ast.expr) -> bool:
-    """Whether it is None, which adds an axis."""
-    match node:
-        case ast.Constant(value=None):
-            return True
-        case ast.Attribute(attr="newaxis"):
-            return True
-    return False
-
-
-def is_whole(node: ast.expr) -> bool:
-    """Whether it is `:`."""
-    return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
 
 
 def integer(node: ast.expr | None) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 
-from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
+from mlax_scaffold.reader.axes.index_parts import is_new, is_whole
+from mlax_scaffold.reader.axes.operations import by_element
 
 
 def outer(node: ast.expr, bound: Mapping[str, Sequence[ast.expr]]) -> int | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from mlax_scaffold.reader.axes import operations
 from mlax_scaffold.reader.axes.calls import parameters
+from mlax_scaffold.reader.axes.index_parts import is_new, is_whole
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import by_element, is_new, is_whole
+from mlax_scaffold.reader.axes.operations import by_element
 from mlax_scaffold.reader.axes.outer import of_elements, outer
 from mlax_scaffold.reader.axes.sizes import Scope
 from mlax_scaffold.reader.source import dotted

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mlax_scaffold.reader.axes.aliases import Alias
+from mlax_scaffold.reader.axes.index_parts import is_new, is_whole
 from mlax_scaffold.reader.axes.known import Known
-from mlax_scaffold.reader.axes.operations import Find, by_element, is_new, is_whole
+from mlax_scaffold.reader.axes.operations import Find, by_element
 
 
 def tell_apart(
