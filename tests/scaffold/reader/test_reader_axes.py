@@ -1513,3 +1513,10 @@ def test_what_gets_axes_at_its_end_has_so_many_less(new: str, expected: str):
         f'Float["{expected}"]',
         'Float["*batch"]',
     ]
+
+
+def test_what_meets_more_than_one_input_says_nothing_of_either():
+    body = "p = jax.nn.softmax(self.map(x) / y, axis=-1)\nreturn p * x"
+    assert guessed(body, "x", "y")[1] != 'Float["*batch features"]'
+    stepped = "d = self.map(x)\nreturn d[..., None] * y + x[:, None, :]"
+    assert guessed(stepped, "x", "y")[1] == 'Float["..."]'

@@ -16,10 +16,14 @@ _LEAST_COLUMNS = 3
 """Of two, `x[:, 0]` and `x[:, 1]`, each may be a position, too."""
 
 
+_Arrays = Mapping[str, Known | None]
+"""Inputs by name; None for a number, which is by keyword."""
+
+
 def tell(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
     """Note it of the inputs of a method or a function."""
     numbers = {a.arg for a, d in defaults_of(function.args) if kind_of_value(d)}
-    arrays = {n: known for n, known in inputs.items() if n not in numbers}
+    arrays = {n: None if n in numbers else known for n, known in inputs.items()}
     _columns(function, arrays)
     for node in ast.walk(function):
         match node:
@@ -33,7 +37,7 @@ def tell(function: ast.FunctionDef, inputs: Mapping[str, Known]) -> None:
                         _end(_one(first, arrays))
 
 
-def _columns(function: ast.FunctionDef, arrays: Mapping[str, Known]) -> None:
+def _columns(function: ast.FunctionDef, arrays: _Arrays) -> None:
     """A last axis of which each item is read by its number has as many: `boxes[:, 0]` to `boxes[:, 3]`."""
     read: dict[tuple[str, bool], set[int]] = {}
     for node in ast.walk(function):
@@ -46,14 +50,16 @@ def _columns(function: ast.FunctionDef, arrays: Mapping[str, Known]) -> None:
                     read.setdefault((name, open_), set()).add(number)
     for (name, open_), numbers in read.items():
         known, count = arrays[name], len(numbers)
-        if numbers != {*range(count)} or count < _LEAST_COLUMNS or known.told:
+        if known is None or known.told:
+            continue
+        if numbers != {*range(count)} or count < _LEAST_COLUMNS:
             continue
         if not open_:
             known.has(2)
         known.call(-1, str(count))
 
 
-def _chosen(scores: ast.expr, indices: ast.expr, arrays: Mapping[str, Known]) -> None:
+def _chosen(scores: ast.expr, indices: ast.expr, arrays: _Arrays) -> None:
     """`take_along_axis(scores, labels[:, None])`: both have as many axes."""
     match indices:
         case ast.Subscript(value=labels, slice=ast.Tuple(elts=[*axes, new])) if is_new(
@@ -74,16 +80,19 @@ def _end(known: Known | None) -> None:
         known.from_end(-1)
 
 
-def _one(node: ast.expr, arrays: Mapping[str, Known]) -> Known | None:
-    """The one input that an expression is computed of element by element, and along its last axis."""
+def _one(node: ast.expr, arrays: _Arrays) -> Known | None:
+    """The one input that all of an expression is computed of, element by element, and along its last axis."""
     found = {*_inputs(node, arrays)}
-    return arrays[found.pop()] if len(found) == 1 else None
+    return arrays.get(found.pop()) if len(found) == 1 else None
 
 
-def _inputs(node: ast.expr, arrays: Mapping[str, Known]) -> Iterator[str]:
+def _inputs(node: ast.expr, arrays: _Arrays) -> Iterator[str]:
+    """The names of the inputs, and an empty one for what else may have axes."""
     match node:
         case ast.Name(id=name) if name in arrays:
-            yield name
+            yield from [name] if arrays[name] is not None else []
+        case ast.Constant():
+            return
         case (
             ast.UnaryOp(operand=inner)
             | ast.Call(func=ast.Attribute(value=inner, attr="astype"))
@@ -92,7 +101,10 @@ def _inputs(node: ast.expr, arrays: Mapping[str, Known]) -> Iterator[str]:
         case ast.BinOp(left=left, right=right) if not isinstance(node.op, ast.MatMult):
             yield from _inputs(left, arrays)
             yield from _inputs(right, arrays)
-        case ast.Call(func=called, args=[first, *_]):
-            name = (dotted(called) or "").rpartition(".")[2]
-            if by_element(called) or name in _ALONG_LAST:
-                yield from _inputs(first, arrays)
+        case ast.Call(func=called, args=[first]) if (
+            by_element(called)
+            or (dotted(called) or "").rpartition(".")[2] in _ALONG_LAST
+        ):
+            yield from _inputs(first, arrays)
+        case _:
+            yield ""

@@ -295,7 +295,7 @@ class Evidence:
             whole = first.whole == second.whole or first.extra != second.extra
             # `x * y[..., None]`: x has the axis that is new.
             for one, other in ((first, second), (second, first)):
-                if not one.extra and other.extra > 0 and one.known is not other.known:
+                if not one.extra and other.extra > 0 and not other.known.told:
                     one.known.from_end(-other.extra)
             second.known.follows(first.known, second.extra - first.extra, whole)
             first.known.follows(second.known, first.extra - second.extra, whole)

@@ -101,6 +101,8 @@ def _candidates(known: Known, shape: str) -> Iterator[str]:
         if not known.axes:
             yield "*batch"
     for more in (0,) if known.counted else _NEAR:
+        if more > 0 and known.exact is not None and known.kind != "Float":
+            continue  # What is compared or looked up is seldom more than it is taken for.
         if bool(shape) <= guessed + more <= _MOST:
             yield " ".join(_words(known, guessed + more))
 
