@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from mlax_scaffold.reader.axes.index_parts import is_new, is_whole
+from mlax_scaffold.reader.axes.index_parts import is_new, is_open, is_whole
 from mlax_scaffold.reader.axes.known import Known
 from mlax_scaffold.reader.axes.operations import by_element, integer
 from mlax_scaffold.reader.source import defaults_of, dotted, kind_of_value
@@ -14,8 +14,6 @@ _ALONG_LAST = frozenset(("argsort", "log_softmax", "softmax", "sort"))
 """Functions of an array whose axis is the last one where none is given."""
 _LEAST_COLUMNS = 3
 """Of two, `x[:, 0]` and `x[:, 1]`, each may be a position, too."""
-
-
 _Arrays = Mapping[str, Known | None]
 """Inputs by name; None for a number, which is by keyword."""
 
@@ -45,7 +43,7 @@ def _columns(function: ast.FunctionDef, arrays: _Arrays) -> None:
             case ast.Subscript(
                 value=ast.Name(id=name), slice=ast.Tuple(elts=[first, last])
             ) if name in arrays and (number := integer(last)) is not None:
-                open_ = isinstance(first, ast.Constant) and first.value is ...
+                open_ = is_open(first)
                 if open_ or is_whole(first):
                     read.setdefault((name, open_), set()).add(number)
     for (name, open_), numbers in read.items():

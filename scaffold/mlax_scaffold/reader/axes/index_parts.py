@@ -28,11 +28,9 @@ def is_open(part: ast.expr) -> bool:
 def added_at_end(index: list[ast.expr]) -> int:
     """1 for `x[..., None]`, 2 with another None, -1 for `x[..., 0]`, and 0 for anything else."""
     match index:
-        case [ast.Constant(value=first), *new] if first is ... and all(
-            map(is_new, new)
-        ):
+        case [first, *new] if is_open(first) and all(map(is_new, new)):
             return len(new)
-        case [ast.Constant(value=first), ast.Constant(value=int())] if first is ...:
+        case [first, ast.Constant(value=int())] if is_open(first):
             return -1
     return 0
 

@@ -12,7 +12,8 @@ from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
 from mlax_scaffold.reader.remedies.bodies import without_brackets
-from mlax_scaffold.reader.source import Source, class_of, self_attribute
+from mlax_scaffold.reader.remedies.counters import one_more
+from mlax_scaffold.reader.source import Source, class_of, kind_of_value, self_attribute
 
 _NUMBERS = ("step", "step_number")
 _SWAPPED = {ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -29,16 +30,9 @@ class _Read:
     @property
     def is_next(self) -> bool:
         """Whether it is `self.step + 1`: the step after this one, or the first one of who counts from 0."""
-        match self.within:
-            case ast.BinOp(left=one, op=ast.Add(), right=other):
-                added = other if one is self.node else one
-                # `+ 1.0` says that the step after this one is meant.
-                return (
-                    isinstance(added, ast.Constant)
-                    and added.value == 1
-                    and isinstance(added.value, int)
-                )
-        return False
+        # `+ 1.0` says that the step after this one is meant.
+        found = one_more(self.within)
+        return found is not None and kind_of_value(found[1]) == "int"
 
     @property
     def is_place(self) -> bool:
@@ -92,20 +86,26 @@ def check_first_steps(
     )
     whole = Fix(tuple(_edits(source, every))) if from_zero else None
     for read in own:
+        text, around = source.text_of(read.node), source.text_of(read.within)
         # All at once: what is left would not tell any more that the first step was meant to be 0.
         fix = whole if read is every[0] else None
         if read.decided is not None:
-            _report_decided(source, read, *read.decided, whole=fix, alone=not from_zero)
-        elif from_zero and read.is_next:
-            text = source.text_of(read.node)
+            number, holds = read.decided
+            edit = _raised(source, number)
             source.report(
                 read.within,
-                f"the first step is 1, where `{source.text_of(read.within)}` is 2",
+                f"`{around}` {'always' if holds else 'never'} holds: the first step is 1",
+                f"Compare with {edit.text} in the place of {source.text_of(number)}.",
+                fix=fix if from_zero else Fix((edit,)),
+            )
+        elif from_zero and read.is_next:
+            source.report(
+                read.within,
+                f"the first step is 1, where `{around}` is 2",
                 f"Write `{text}`; where the step after this one is meant, `{text} + 1.0`.",
                 fix=fix,
             )
         elif from_zero:
-            text = source.text_of(read.node)
             source.report(
                 read.node,
                 f"the first step is 1, and `{text} + 1` beside it says that it is 0",
@@ -130,25 +130,6 @@ def _edits(source: Source, reads: list[_Read]) -> Iterator[Edit]:
 def _raised(source: Source, number: ast.Constant) -> Edit:
     """A number with 1 added to it."""
     return source.edit(number, repr(number.value + 1))  # type: ignore[operator]
-
-
-def _report_decided(
-    source: Source,
-    read: _Read,
-    number: ast.Constant,
-    holds: bool,
-    *,
-    whole: Fix | None,
-    alone: bool,
-) -> None:
-    text = source.text_of(read.within)
-    edit = _raised(source, number)
-    source.report(
-        read.within,
-        f"`{text}` {'always' if holds else 'never'} holds: the first step is 1",
-        f"Compare with {edit.text} in the place of {source.text_of(number)}.",
-        fix=Fix((edit,)) if alone else whole,
-    )
 
 
 def _reads(method: ast.FunctionDef) -> Iterator[_Read]:

@@ -10,6 +10,7 @@ from mlax_scaffold.errors import Fix
 from mlax_scaffold.model.definition import Import
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.checks.local_values import only_value
+from mlax_scaffold.reader.remedies.counters import one_more
 from mlax_scaffold.reader.remedies.names import of_jax
 from mlax_scaffold.reader.source import Source, class_of, dotted, self_attribute
 
@@ -98,10 +99,9 @@ def _raised_by(
 ) -> Iterator[ast.expr]:
     """The number in `self.name + 1`, also where a condition holds, or from 0 after so many."""
     match node:
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            for one, other in ((left, right), (right, left)):
-                if _is_count(one, name, method) and _is_one(other):
-                    yield other
+        case ast.BinOp(op=ast.Add()):
+            if (found := one_more(node)) and _is_count(found[0], name, method):
+                yield found[1]
         case ast.BinOp(left=left, op=ast.Mod()):
             yield from _raised_by(left, name, method)
         case ast.Call(func=ast.Attribute(attr="where"), args=[_, one, other]):
@@ -117,7 +117,3 @@ def _is_count(node: ast.expr, name: str, method: ast.FunctionDef) -> bool:
         case ast.Name(id=local):
             return any(_is_count(v, name, method) for v in only_value(local, method))
     return self_attribute(node) == name
-
-
-def _is_one(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value in (1, 1.0)

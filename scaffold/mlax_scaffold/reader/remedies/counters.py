@@ -105,11 +105,20 @@ def _is_scalar_shape(node: ast.expr) -> bool:
     return isinstance(node, ast.Tuple | ast.List) and not node.elts
 
 
+def one_more(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """The number and the 1 of `n + 1`, and of `1 + n`; None for anything else."""
+    match node:
+        case ast.BinOp(left=number, op=ast.Add(), right=one) if _is_one(one):
+            return number, one
+        case ast.BinOp(left=one, op=ast.Add(), right=number) if _is_one(one):
+            return number, one
+    return None
+
+
 def _is_next(node: ast.BinOp, name: str) -> bool:
     """Whether an expression is `self.name + 1`."""
-    sides = (node.left, node.right)
-    read = any(self_attribute(s) == name for s in sides)
-    return isinstance(node.op, ast.Add) and read and any(map(_is_one, sides))
+    found = one_more(node)
+    return found is not None and self_attribute(found[0]) == name
 
 
 def _is_one(node: ast.expr) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mlax_scaffold.errors import Edit, Fix
 from mlax_scaffold.model.walking import walk
 from mlax_scaffold.reader.remedies.bodies import removed, without_brackets
+from mlax_scaffold.reader.remedies.counters import one_more
 from mlax_scaffold.reader.remedies.modes import STEPS
 from mlax_scaffold.reader.remedies.names import placed
 from mlax_scaffold.reader.source import Source
@@ -83,10 +84,8 @@ def _raises(statement: ast.stmt, name: str) -> bool:
 
 def _is_next(node: ast.BinOp, name: str) -> bool:
     """Whether an expression is `count + 1`."""
-    sides = (node.left, node.right)
-    named = any(isinstance(s, ast.Name) and s.id == name for s in sides)
-    one = any(isinstance(s, ast.Constant) and s.value == 1 for s in sides)
-    return isinstance(node.op, ast.Add) and named and one
+    number, _ = one_more(node) or (None, None)
+    return isinstance(number, ast.Name) and number.id == name
 
 
 def _is_from_zero(parent: ast.AST, use: ast.Name) -> bool:
