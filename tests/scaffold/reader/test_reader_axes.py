@@ -1340,6 +1340,8 @@ def test_layers_of_the_library_are_known_by_the_names_of_its_package():
     text = text.replace('jnp.einsum("nd,md->nm", self.norm(x), self.other(y))', "{}")
     called = text.replace("{}", "self.norm(x), self.other(y)")
     assert edits_of(called, "nn").count(': Float["*batch dim"]') == 2
+    beside = called.replace("from mlax.nn", "from mlax_scaffold.nn")
+    assert edits_of(beside, "nn").count(': Float["*batch dim"]') == 2
     other = called.replace("from mlax.nn", "from torch.nn")
     assert ': Float["*batch dim"]' not in edits_of(other, "nn")
 

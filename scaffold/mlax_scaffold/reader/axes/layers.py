@@ -65,7 +65,7 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
                 return (found, module) if found and module else None
             if (alias.asname or alias.name) == name:
                 place = tuple((statement.module or "").split(".")[-2:])
-                # As in what generated code is called with: `from mlax.nn import Linear`.
+                # As in what generated code is called with: `from mlax.nn import Linear`, or beside it.
                 if place[-1] in ("spec", *_of_generated(place)) and (
                     module_of := home(alias.name)
                 ):
@@ -78,7 +78,8 @@ def _class(scope: Scope, name: str) -> tuple[ast.ClassDef, ast.Module] | None:
 
 def _of_generated(place: tuple[str, ...]) -> tuple[str, ...]:
     """The section of the library that a module is, or the specs of it."""
-    return place[-1:] if place[0] in ("mlax", "specs") else ()
+    homes = ("mlax", "mlax_scaffold", "specs")
+    return place[-1:] if place[0] in homes else ()
 
 
 @cache
